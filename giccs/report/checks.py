@@ -10,10 +10,11 @@ from typing import Any
 
 from bws.base.notes import p_text
 from bws.base.problems import suggestion
+from bws.base.terminal import printable
 from giccs.measures.formatting import limits
-from giccs.measures.results import Result, history_of
+from giccs.measures.results import Result, condition_of, history_of
 from giccs.report.metric_titles import metric_title
-from giccs.report.model_comparison import Leaderboard, ModelComparison
+from giccs.report.model_comparison import DUPLICATE, Leaderboard, ModelComparison, SkippedResult
 from giccs.tasks import result_kind
 
 LEVEL = 0.05
@@ -69,8 +70,9 @@ def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
     """Return a check for each other model that it is not significantly worse than the baseline.
 
     The test is that of the comparison (paired over dialogues), one-sided at `LEVEL` for each model by itself,
-    by the first metric of each task. A difference that cannot be tested fails. Raises ValueError without the
-    baseline, and if no other model can be compared with it.
+    by the first metric of each task. A difference that cannot be tested fails, also because predictions are
+    missing, NaN or all equal. Raises ValueError without the baseline, and if no other model can be compared
+    with it.
     """
     boards = [
         board
@@ -83,15 +85,24 @@ def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
         raise ValueError(
             f"no result of {baseline!r}{suggestion(baseline, models)}; models that can be compared: {names}"
         )
-    checks = [check for board in boards for check in _board_checks(board, baseline)]
+    checks = [
+        check for board in boards for check in _board_checks(board, comparison.skipped, baseline)
+    ]
     if not checks:
         raise ValueError(f"no model can be compared with {baseline!r}")
     return checks
 
 
-def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
+def _board_checks(
+    board: Leaderboard, skipped: Iterable[SkippedResult], baseline: str
+) -> Iterator[Check]:
     names = [model.model for model in board.models]
     history = f", {board.history} history" if board.history else ""
+    condition = f"not worse than {baseline}, {board.task} on {board.data}{history}"
+    if baseline in names:
+        for result in skipped:
+            if _is_of(result, board) and result.reason != DUPLICATE:
+                yield Check(result.model, condition, False, f"not tested: {result.reason}")
     for pair in board.pairs:
         first, second = names[pair.first], names[pair.second]
         if (first == baseline) == (second == baseline):
@@ -99,7 +110,6 @@ def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
         model, sign = (second, -1) if first == baseline else (first, 1)
         value, low, high = sorted_limits(sign * pair.value, sign * pair.low, sign * pair.high)
         p = pair.p / 2 if value < 0 else 1 - pair.p / 2
-        condition = f"not worse than {baseline}, {board.task} on {board.data}{history}"
         if math.isnan(pair.p):
             yield Check(model, condition, False, f"not tested: {pair.reason or 'no p-value'}")
             continue
@@ -108,6 +118,15 @@ def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
             f"one-sided p {p_text(p)}"
         )
         yield Check(model, condition, not p < LEVEL, message)
+
+
+def _is_of(result: SkippedResult, board: Leaderboard) -> bool:
+    """Return whether a skipped result is on the data of a leaderboard, with its history and metric."""
+    return (
+        (result.task, result.content) == (board.task, board.content)
+        and condition_of(result.history) in ("", board.history)
+        and result.metric in ("", board.metric)
+    )
 
 
 def sorted_limits(value: float, low: float, high: float) -> tuple[float, float, float]:
@@ -120,7 +139,10 @@ def sorted_limits(value: float, low: float, high: float) -> tuple[float, float, 
 
 
 def junit(checks: Iterable[Check]) -> str:
-    """Return the checks as JUnit XML, which services for continuous integration display."""
+    """Return the checks as JUnit XML, which services for continuous integration display.
+
+    Control characters, which XML does not permit, are escaped.
+    """
     cases = list(checks)
     failed = sum(not check.passed for check in cases)
     suite = ElementTree.Element(
@@ -128,11 +150,11 @@ def junit(checks: Iterable[Check]) -> str:
     )
     for check in cases:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=check.model, name=check.condition
+            suite, "testcase", classname=printable(check.model), name=printable(check.condition)
         )
         if not check.passed:
-            ElementTree.SubElement(case, "failure", message=check.message)
+            ElementTree.SubElement(case, "failure", message=printable(check.message))
         else:
-            ElementTree.SubElement(case, "system-out").text = check.message
+            ElementTree.SubElement(case, "system-out").text = printable(check.message)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

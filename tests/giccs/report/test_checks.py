@@ -75,6 +75,7 @@ def test_a_metric_below_its_threshold_ends_with_1_after_the_results(own, tmp_pat
     [
         (["--fail-below", "spearman"], "expected METRIC=VALUE"),
         (["--fail-below", "spearman=nan"], "expected a finite number"),
+        (["--fail-below", "spearman=1", "--fail-below", "spearman=-1"], "names spearman twice"),
         (["--fail-below", "sperman=0.1"], "did you mean 'spearman'"),
         (["--junit", "x.xml"], "--junit requires --fail-below"),
     ],
@@ -133,3 +134,39 @@ def test_hostile_names_are_text_in_xml():
     assert case.get("classname") == '"><failure/>'
     assert case.find("system-out").text == "<script>"
     assert case.find("failure") is None
+
+
+def test_control_characters_are_escaped_in_xml():
+    """XML 1.0 has no form for them, so a file with one cannot be read."""
+    checks = [Check("a\x01", "b\x1b[31m", False, "c\x00"), Check("d", "e", True, "f\x0b")]
+    failed, passed = ElementTree.fromstring(junit(checks)).findall("testcase")
+    assert (failed.get("classname"), failed.get("name")) == (r"a\u0001", r"b\u001b[31m")
+    assert failed.find("failure").get("message") == r"c\u0000"
+    assert passed.find("system-out").text == r"f\u000b"
+
+
+def test_models_without_a_comparison_fail_and_copies_do_not(folder, tmp_path):
+    """A model whose predictions are NaN must not pass because it is in no leaderboard."""
+    results = [Store(folder).with_predictions(each) for each in Store(folder).results()]
+    overlap = next(result for result in results if result.model == OVERLAP)
+    undefined = Estimate(float("nan"), reason="all predictions are equal")
+    broken = replace(
+        overlap,
+        model="broken",
+        signature={**overlap.signature, "model": "broken"},
+        metrics=dict.fromkeys(overlap.metrics, undefined),
+    )
+    comparison = compare([*results, broken, results[0]])
+    assert {result.model for result in comparison.skipped} == {"broken", results[0].model}
+    checks = {check.model: check for check in baseline_checks(comparison, CHANCE)}
+    assert checks.keys() == {OVERLAP, "broken"}
+    assert checks[OVERLAP].passed
+    assert not checks["broken"].passed
+    assert checks["broken"].message == "not tested: all predictions are equal"
+
+
+def test_the_baseline_may_have_another_name_in_tables(folder):
+    done = run(
+        compare_models, folder, "--fail-if-worse-than", OVERLAP, "--model-name", f"{OVERLAP}=present", code=1
+    )  # fmt: skip
+    assert "not worse than present" in done.stderr

@@ -79,7 +79,7 @@ def paragraph(sentences: Sequence[Sentence], language: str = "en", form: str = "
     form: ``table`` for plain text, ``markdown`` with citations for Pandoc, ``latex`` with ``\\citep`` of
     natbib and the entries as comments.
 
-    >>> sentence = Sentence("agreement_strong", {"best": 12.5, "worst": 25.0, "share": 0.8})
+    >>> sentence = Sentence("agreement_strong", {"best": 12.5, "worst": 25.0, "share": 80.0})
     >>> print(paragraph([sentence], "de").replace("\N{NO-BREAK SPACE}", "~"))
     Mindestens 80~% der Annotierenden gaben bei 12,5~% der Tupel dieselbe beste und bei 25,0~% dieselbe
     schlechteste Antwort.

@@ -43,7 +43,8 @@ class _LocalFormatter(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, str):
-            return str(_toml(f"{self._language}.toml")["words"].get(value, value))
+            text = str(_toml(f"{self._language}.toml")["words"].get(value, value))
+            return text.replace("[@", "[\N{WORD JOINER}@")  # no citation, in the name of a model
         if isinstance(value, Interval):
             limits = [self.format_field(limit, format_spec) for limit in (value.low, value.high)]
             number = self.format_field(value.value, format_spec)

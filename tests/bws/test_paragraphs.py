@@ -304,3 +304,12 @@ def test_a_row_with_two_faults_is_one_row_and_merged_items_are_counted(tmp_path)
     assert "300 items" in text
     assert "were merged: 1." in text
     assert "were merged" not in body(run(agreement, path, "--paragraph"))
+
+
+def test_names_of_models_are_no_citations():
+    sentence = Sentence("compare_ties", {"models": r"a [@zzz], b [@holm1979] {k} \x"})
+    for form in ("table", "markdown", "latex"):
+        text = paragraph([sentence], "en", form)
+        assert "citep" not in text
+        assert "@article" not in text
+        assert "zzz], b" in text

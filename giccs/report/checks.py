@@ -12,6 +12,7 @@ from bws.base.notes import p_text
 from bws.base.problems import suggestion
 from bws.base.terminal import printable
 from giccs.measures.formatting import limits
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
 from giccs.measures.results import Result, condition_of, history_of
 from giccs.report.metric_titles import metric_title
 from giccs.report.model_comparison import DUPLICATE, Leaderboard, ModelComparison, SkippedResult
@@ -43,7 +44,7 @@ class Check:
 def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float]) -> Iterator[Check]:
     """Yield a check that a metric reaches its threshold for each result that has it; NaN fails.
 
-    Raises ValueError for a metric that no result has.
+    Raises ValueError for a metric that no result has, and for one of which lower values are better.
     """
     known = dict.fromkeys(name for result in results for name in result.metrics)
     for metric, threshold in thresholds.items():
@@ -52,6 +53,8 @@ def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float])
             raise ValueError(
                 f"no result has {metric!r}{suggestion(metric, known)}; there are {names}"
             )
+        if metric in LOWER_IS_BETTER_METRICS:
+            raise ValueError(f"lower values of {metric} are better; expected another metric")
         for result in results:
             if metric not in result.metrics:
                 continue

@@ -94,6 +94,13 @@ def test_an_undefined_metric_fails_with_its_reason(folder):
     assert check.message == "undefined: constant predictions"
 
 
+def test_a_metric_of_which_lower_values_are_better_is_refused(folder):
+    """A mean rank of 100 would pass a threshold of 5, and one of 1 fail."""
+    result = replace(next(iter(Store(folder).results())), metrics={"mean_rank": Estimate(100.0)})
+    with pytest.raises(ValueError, match="lower values of mean_rank are better"):
+        list(threshold_checks([result], {"mean_rank": 5.0}))
+
+
 def test_a_model_that_is_significantly_worse_fails_and_the_better_one_does_not(folder, tmp_path):
     (pair,) = json.loads(run(compare_models, folder, "--json").stdout)["comparisons"][0]["pairs"]
     assert 0 < pair["p"] < 0.05

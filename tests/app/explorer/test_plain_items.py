@@ -1,6 +1,7 @@
 """A study of items without dialogues in the explorer."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
@@ -91,6 +92,23 @@ def test_a_pair_too_far_apart_for_the_chart_is_ignored_and_reported(opened, tmp_
     (chart,) = [each for each in app.get("vega_lite_chart") if "never compared" in each.proto.spec
                 or "less frequent order" in each.proto.spec]  # fmt: skip
     assert "0.12" not in chart.proto.spec
+
+
+def test_an_adaptive_study_has_the_scores_of_a_choice_model(opened, study, tmp_path):
+    """Those of counting are refused for its judgments, which ended every page."""
+    rows = pl.read_csv(study / "judgments.csv")
+    is_late = pl.int_range(pl.len()) >= len(rows) // 2
+    purpose = pl.when(is_late).then(pl.lit("adaptive")).otherwise(pl.lit("warmup"))
+    path = tmp_path / "judgments.csv"
+    rows.with_columns(round=is_late.cast(int) + 1, purpose=purpose).write_csv(path)
+    shown = load(judgments=str(path), item_texts=str(study / "items.csv")).items
+    expected = bws.score(path, "best-worst-logit", scale="counting")
+    assert dict(shown.select("utterance_id", "score").iter_rows()) == pytest.approx(
+        dict(zip(expected.items.tolist(), ((expected.score + 1) / 2).tolist(), strict=True))
+    )
+    for page in ("overview", "annotation"):
+        app = opened("--judgments", path, "--items", study / "items.csv", page=page)
+        assert not app.error
 
 
 def test_annotation_has_no_dialogue_to_open(opened, study):

@@ -13,7 +13,7 @@ from bws.base.problems import suggestion
 from bws.base.terminal import printable
 from giccs.measures.formatting import limits
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
-from giccs.measures.results import Result, condition_of, history_of
+from giccs.measures.results import Result, condition_of, history_of, model_of
 from giccs.report.metric_titles import metric_title
 from giccs.report.model_comparison import DUPLICATE, Leaderboard, ModelComparison, SkippedResult
 from giccs.tasks import result_kind
@@ -66,7 +66,7 @@ def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float])
                 if math.isnan(estimate.value)
                 else f"{estimate.value:.3f} {limits(estimate)}"
             )
-            yield Check(result.model, condition, estimate.value >= threshold, message)
+            yield Check(model_of(result), condition, estimate.value >= threshold, message)
 
 
 def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:

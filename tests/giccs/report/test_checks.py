@@ -94,6 +94,13 @@ def test_an_undefined_metric_fails_with_its_reason(folder):
     assert check.message == "undefined: constant predictions"
 
 
+def test_results_of_one_model_with_other_dimensions_have_names_of_their_own(folder):
+    result = next(iter(Store(folder).results()))
+    short = replace(result, signature={**result.signature, "dimensions": 64})
+    (check,) = threshold_checks([short], {"spearman": -1.0})
+    assert check.model == f"{result.model}, 64 dimensions"
+
+
 def test_a_metric_of_which_lower_values_are_better_is_refused(folder):
     """A mean rank of 100 would pass a threshold of 5, and one of 1 fail."""
     result = replace(next(iter(Store(folder).results())), metrics={"mean_rank": Estimate(100.0)})

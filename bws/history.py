@@ -76,7 +76,10 @@ class StudyHistory(Tabular):
         """After how many judgments the target is reached, or why it is not."""
         last, index = self.frames[-1], self.reached
         if math.isnan(last.reliability.value):
-            return note("no reliability: {reason}", reason=last.reliability.reason)
+            reason = last.reliability.reason
+            if reason.startswith("no reliability"):
+                return reason
+            return note("no reliability: {reason}", reason=reason)
         if index is None:
             return note(
                 "a reliability of {target:g} is not reached after {n:d} judgments: {r:.3f}",

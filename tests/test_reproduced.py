@@ -160,6 +160,19 @@ def test_the_command_writes_a_page_and_compares_it(tmp_path, capsys):
         main([str(tmp_path), "--check", str(page)], [recipe({**VALUES, "rows": 1201})])
     assert stopped.value.code == 1
     assert "made: rows: published 1,200, giccs 1200, equal on the page" in capsys.readouterr().out
+    other = [recipe(VALUES), recipe(VALUES, name="other")]
+    main([str(tmp_path), "--check", str(page), "--set", "made"], other)
+    with pytest.raises(SystemExit):
+        main([str(tmp_path), "--check", str(page)], other[1:])
+    assert "made: only on the page" in capsys.readouterr().out
+    page.write_text(page.read_text().replace("Of 3 published", "Of 4 published"))
+    with pytest.raises(SystemExit):
+        main([str(tmp_path), "--check", str(page)], [recipe(VALUES)])
+    assert "another sentence, now: Of 3 published" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as stopped:
+        main([str(tmp_path), "--check", str(page), "--set", "maid"], [recipe(VALUES)])
+    assert stopped.value.code == 2
+    assert "no set contains 'maid'" in capsys.readouterr().err
     main([str(tmp_path), "--check", str(page)], [recipe({}, files=["a.csv"])])
     assert capsys.readouterr().out == "not compared, data not here: made\n0 values as on the page\n"
     for arguments in (["-o", str(page), "--set", "made"], []):

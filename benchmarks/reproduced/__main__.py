@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.machine import provenance, replace_block
 from benchmarks.reproduced.page import changes, parsed, summary, tables
 from benchmarks.reproduced.recipes import RECIPES
-from benchmarks.reproduced.values import Outcome, Recipe, outcome_of
+from benchmarks.reproduced.values import Outcome, Recipe, State, outcome_of
 
 
 def computed(recipes: Sequence[Recipe], folder: Path) -> list[Outcome]:
@@ -45,12 +45,15 @@ def main(arguments: list[str] | None = None, recipes: Sequence[Recipe] = RECIPES
     if options.output and options.set:
         parser.error("-o writes all sets; expected no --set")
     wanted = options.set or [""]
+    for name in wanted:
+        if recipes and not any(name in recipe.data_set for recipe in recipes):
+            parser.error(f"--set: no set contains {name!r}; see the titles of the page")
     recipes = [recipe for recipe in recipes if any(name in recipe.data_set for name in wanted)]
     start = time.monotonic()
     outcomes = computed(recipes, options.folder)
     line = f"{provenance('make reproduce')} {time.monotonic() - start:.0f} s."
     if options.check:
-        _check(options.check, outcomes)
+        _check(options.check, outcomes, is_whole=not options.set)
         return
     text = f"{tables(outcomes)}\n\n{line}"
     print(f"{summary(outcomes)}\n\n{text}")
@@ -59,9 +62,25 @@ def main(arguments: list[str] | None = None, recipes: Sequence[Recipe] = RECIPES
         replace_block(options.output, "reproduced", text)
 
 
-def _check(page: Path, outcomes: Sequence[Outcome]) -> None:
-    """Print how values differ from a page; exit with 1 if they do."""
-    found = changes(parsed(page.read_text(encoding="utf-8")), outcomes)
+def _check(page: Path, outcomes: Sequence[Outcome], *, is_whole: bool) -> None:
+    """Print how values differ from a page; exit with 1 if they do.
+
+    is_whole: whether all sets were computed; then the sets of the page are compared, too,
+    and its sentence, if the same data are missing.
+    """
+    text = page.read_text(encoding="utf-8")
+    rows = parsed(text)
+    found = changes(rows, outcomes)
+    missing = {outcome.recipe.data_set for outcome in outcomes if outcome.missing}
+    if is_whole:
+        names = [outcome.recipe.data_set for outcome in outcomes]
+        sets = dict.fromkeys(data_set for data_set, _ in rows)
+        found += [f"{name}: only on the page" for name in sets if name not in names]
+        is_same_data = missing == {
+            key[0] for key, cells in rows.items() if cells[3] == State.MISSING
+        }
+        if is_same_data and summary(outcomes) not in text:
+            found.append(f"the page has another sentence, now: {summary(outcomes)}")
     skipped = [outcome.recipe.data_set for outcome in outcomes if outcome.missing]
     if skipped:
         print(f"not compared, data not here: {'; '.join(dict.fromkeys(skipped))}")

@@ -111,7 +111,7 @@ def _reliability(answers: Answers) -> Reliability:
 def _agreement_sentences(answers: Answers) -> Iterator[Sentence]:
     from bws.paragraphs.judgments import agreement_sentences
 
-    yield from agreement_sentences(answers.result(AGREEMENT))
+    yield from agreement_sentences(answers.result(AGREEMENT), len(answers.judgments))
 
 
 def _reliability_sentences(answers: Answers) -> Iterator[Sentence]:

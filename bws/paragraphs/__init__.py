@@ -43,7 +43,8 @@ class _LocalFormatter(Formatter):
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if isinstance(value, str):
-            return str(_toml(f"{self._language}.toml")["words"].get(value, value))
+            text = str(_toml(f"{self._language}.toml")["words"].get(value, value))
+            return text.replace("[@", "[\N{WORD JOINER}@")  # no citation, in the name of a model
         if isinstance(value, Interval):
             limits = [self.format_field(limit, format_spec) for limit in (value.low, value.high)]
             number = self.format_field(value.value, format_spec)
@@ -79,7 +80,7 @@ def paragraph(sentences: Sequence[Sentence], language: str = "en", form: str = "
     form: ``table`` for plain text, ``markdown`` with citations for Pandoc, ``latex`` with ``\\citep`` of
     natbib and the entries as comments.
 
-    >>> sentence = Sentence("agreement_strong", {"best": 12.5, "worst": 25.0, "share": 0.8})
+    >>> sentence = Sentence("agreement_strong", {"best": 12.5, "worst": 25.0, "share": 80.0})
     >>> print(paragraph([sentence], "de").replace("\N{NO-BREAK SPACE}", "~"))
     Mindestens 80~% der Annotierenden gaben bei 12,5~% der Tupel dieselbe beste und bei 25,0~% dieselbe
     schlechteste Antwort.

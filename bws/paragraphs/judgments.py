@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bws.paragraphs import Sentence
 
@@ -35,13 +37,16 @@ def study_sentences(judgments: Judgments) -> Iterator[Sentence]:
         "models": models,
         "controls": len(tuples.controls),
         "excluded": judgments.n_excluded,
-        "rows": len(judgments.left_out),
+        "variants": len(judgments.variants.spellings) if judgments.variants else 0,
+        "rows": judgments.n_left_out,
     }
     has_unnamed = bool((judgments.annotator_of < 0).any())
     by = (
         "unnamed"
         if has_unnamed
         else "models"
+        if not people and models > 1
+        else "model"
         if not people
         else "one"
         if people == 1
@@ -55,6 +60,7 @@ def study_sentences(judgments: Judgments) -> Iterator[Sentence]:
         "study_controls": tuples.controls,
         "study_excluded": judgments.n_excluded,
         "study_skipped": judgments.left_out,
+        "study_variants": judgments.variants is not None and judgments.variants.merged,
         "study_simulated": judgments.is_simulated,
     }
     for name, holds in conditions.items():
@@ -68,7 +74,10 @@ def reliability_sentences(
     """Yield the reliability of all tuples by each split, and from variance components."""
     signature = reliability.signature
     by_split = {signature["split"]: reliability.groups, **reliability.splits}
-    yield Sentence("reliability", {"trials": signature["trials"], "seed": signature["seed"]})
+    name = "reliability" if signature["trials"] > 1 else "reliability_one_split"
+    yield Sentence(name, {"trials": signature["trials"], "seed": signature["seed"]})
+    if signature["odd"] == "second":
+        yield Sentence("reliability_odd")
     for split, (group, *_) in by_split.items():
         values = {
             f"{name}_{value}": number
@@ -80,32 +89,56 @@ def reliability_sentences(
         }
         yield Sentence(f"reliability_{split}", values)
         if group.missing_items:
-            yield Sentence("reliability_missing", {"items": group.missing_items})
+            name = "reliability_zero" if signature["missing"] == "zero" else "reliability_missing"
+            yield Sentence(name, {"items": group.missing_items})
     if components:
         yield Sentence("reliability_components", {"reliability": components.reliability})
 
 
-def agreement_sentences(agreement: Agreement) -> Iterator[Sentence]:
-    """Yield alpha and strong agreement of all tuples."""
+def agreement_sentences(agreement: Agreement, n_study: int) -> Iterator[Sentence]:
+    """Yield alpha and strong agreement of all tuples, and what is left out.
+
+    n_study: number of judgments of the study; those of adaptive tuples and of control items do not count.
+    """
     group, *_ = agreement.groups
+    counted, n_judgments = agreement.judgments, np.bincount(agreement.judgments.tuple_of)
+    if n_left_out := n_study - len(counted):
+        values = {"n": n_left_out, "judgments": len(counted), "tuples": group.tuples}
+        yield Sentence("agreement_left_out", values)
+    if n_single := int(np.count_nonzero(n_judgments == 1)):
+        yield Sentence("agreement_single", {"tuples": n_single})
     has_interval = not math.isnan(group.alpha["both"].low)
     yield Sentence(f"agreement_alpha{'_intervals' if has_interval else ''}", dict(group.alpha))
-    yield Sentence("agreement_strong", {**group.strong, "share": agreement.settings["strong"]})
+    yield Sentence(
+        "agreement_strong", {**group.strong, "share": 100 * agreement.settings["strong"]}
+    )
 
 
 def score_sentences(scores: Scores) -> Iterator[Sentence]:
-    """Yield method and scale of scores, and what their intervals are."""
-    signature = scores.signature
+    """Yield method and scale of scores, and what their intervals are, if an item has one."""
+    signature: Mapping[str, Any] = scores.signature
     method = str(signature["method"])
-    yield Sentence(
-        f"score_{method}" if method in SCORE_TEXTS else "score_other", {"method": method}
-    )
-    yield Sentence(f"scale_{signature['scale']}")
-    if scores.low is not None:
-        kind = "bootstrap" if signature.get("bootstrap") else "model"
-        yield Sentence(f"score_intervals_{kind}", {"resamples": signature.get("bootstrap", 0)})
-        yield Sentence(f"score_cluster_{signature.get('cluster') or 'judgment'}")
-    if scores.rank_low is not None:
+    if models := signature.get("models"):
+        values = {"models": ", ".join(models), "n": signature["model_judgments"]}
+        yield Sentence("score_prediction_powered", values)
+    else:
+        known = method in SCORE_TEXTS
+        yield Sentence(f"score_{method}" if known else "score_other", {"method": method})
+    if anchor := signature.get("anchor"):
+        yield Sentence("score_anchored", anchor)
+    else:
+        yield Sentence(f"scale_{signature['scale']}")
+    if signature.get("pooled"):
+        yield Sentence("score_pooled")
+    has_score = ~np.isnan(scores.score)
+    if scores.low is None or np.isnan(scores.low).all():
+        return
+    kind = "bootstrap" if signature.get("bootstrap") else "model"
+    yield Sentence(f"score_intervals_{kind}", {"resamples": signature.get("bootstrap", 0)})
+    yield Sentence(f"score_cluster_{signature.get('cluster') or 'judgment'}")
+    if n := int(np.count_nonzero(np.isnan(scores.low) & has_score)):
+        yield Sentence("score_intervals_missing", {"items": n})
+    if scores.rank_low is not None and not np.isnan(scores.rank_low).all():
         yield Sentence("score_ranks")
 
 

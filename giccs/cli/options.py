@@ -69,6 +69,8 @@ def _threshold(
     thresholds = {}
     for text in values:
         metric, _, number = text.partition("=")
+        if metric in thresholds:
+            raise click.BadParameter(f"names {metric} twice; expected each metric once")
         try:
             thresholds[metric] = float(number)
         except ValueError:

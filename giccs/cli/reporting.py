@@ -602,6 +602,8 @@ def _compare_models(
     named = predicted if console.as_json else _renamed(predicted, names)
     comparison = compare(over_clusters(named, cluster), target=target or TARGET_DIFFERENCE)
     document = comparison.document()
+    if baseline and not console.as_json:
+        baseline = names.get(baseline, baseline)
     with arguments():
         checks = baseline_checks(comparison, baseline) if baseline else []
     if checks:

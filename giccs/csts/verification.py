@@ -279,7 +279,9 @@ def _raters(triplets: Sequence[Triplet]) -> int:
 
 
 def _left_out(count: int, raters: int) -> str:
-    return f"{count} triplets without exactly {raters} answers are excluded" if count else ""
+    if not count or not raters:
+        return ""
+    return f"{count} triplets without exactly {raters} answers are excluded"
 
 
 def _table(triplets: Sequence[Triplet], categories: Sequence[int | None]) -> NDArray[np.float64]:

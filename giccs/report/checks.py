@@ -10,10 +10,20 @@ from typing import Any
 
 from bws.base.notes import p_text
 from bws.base.problems import suggestion
+from bws.base.terminal import printable
 from giccs.measures.formatting import limits
-from giccs.measures.results import Result, comparison_key, history_of, prompt_of, setting_of
+from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
+from giccs.measures.results import (
+    Result,
+    comparison_key,
+    condition_of,
+    history_of,
+    model_of,
+    prompt_of,
+    setting_of,
+)
 from giccs.report.metric_titles import metric_title
-from giccs.report.model_comparison import Leaderboard, ModelComparison
+from giccs.report.model_comparison import DUPLICATE, Leaderboard, ModelComparison, SkippedResult
 from giccs.tasks import result_kind
 
 LEVEL = 0.05
@@ -42,7 +52,7 @@ class Check:
 def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float]) -> Iterator[Check]:
     """Yield a check that a metric reaches its threshold for each result that has it; NaN fails.
 
-    Raises ValueError for a metric that no result has.
+    Raises ValueError for a metric that no result has, and for one of which lower values are better.
     """
     known = dict.fromkeys(name for result in results for name in result.metrics)
     for metric, threshold in thresholds.items():
@@ -51,6 +61,8 @@ def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float])
             raise ValueError(
                 f"no result has {metric!r}{suggestion(metric, known)}; there are {names}"
             )
+        if metric in LOWER_IS_BETTER_METRICS:
+            raise ValueError(f"lower values of {metric} are better; expected another metric")
         for result in results:
             if metric not in result.metrics:
                 continue
@@ -62,7 +74,7 @@ def threshold_checks(results: Sequence[Result], thresholds: Mapping[str, float])
                 if math.isnan(estimate.value)
                 else f"{estimate.value:.3f} {limits(estimate)}"
             )
-            yield Check(result.model, condition, estimate.value >= threshold, message)
+            yield Check(model_of(result), condition, estimate.value >= threshold, message)
 
 
 def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
@@ -70,7 +82,8 @@ def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
 
     The test is that of the comparison (paired over dialogues), one-sided at `LEVEL` for each model by itself,
     by the last metric of each task: the mean within-dialogue rho, or the accuracy. A difference that cannot
-    be tested fails. Raises ValueError without the baseline, and if no other model can be compared with it.
+    be tested fails, also because predictions are missing, NaN or all equal. Raises ValueError without the
+    baseline, and if no other model can be compared with it.
     """
     boards = [
         board
@@ -84,7 +97,9 @@ def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
         raise ValueError(
             f"no result of {baseline!r}{suggestion(baseline, models)}; expected one of {names}"
         )
-    checks = [check for board in boards for check in _board_checks(board, baseline)]
+    checks = [
+        check for board in boards for check in _board_checks(board, comparison.skipped, baseline)
+    ]
     if not checks:
         reasons = "; ".join(dict.fromkeys(result.reason for result in comparison.skipped))
         raise ValueError(
@@ -103,9 +118,16 @@ def newest(results: Sequence[Result]) -> list[Result]:
     return [result for result in results if id(result) in kept]
 
 
-def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
+def _board_checks(
+    board: Leaderboard, skipped: Iterable[SkippedResult], baseline: str
+) -> Iterator[Check]:
     names = [model.model for model in board.models]
     history = f", {board.history} history" if board.history else ""
+    condition = f"not worse than {baseline}, {board.task} on {board.data}{history}"
+    if baseline in names:
+        for result in skipped:
+            if _is_of(result, board) and result.reason != DUPLICATE and result.model != baseline:
+                yield Check(result.model, condition, False, f"not tested: {result.reason}")
     for pair in board.pairs:
         first, second = names[pair.first], names[pair.second]
         if (first == baseline) == (second == baseline):
@@ -113,9 +135,10 @@ def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
         model, sign = (second, -1) if first == baseline else (first, 1)
         value, low, high = sorted_limits(sign * pair.value, sign * pair.low, sign * pair.high)
         p = pair.p / 2 if value < 0 else 1 - pair.p / 2
-        condition = f"not worse than {baseline}, {board.task} on {board.data}{history}"
         if math.isnan(pair.p):  # equal values are those of equal predictions
-            message = "no difference" if value == 0 else f"not tested: {pair.reason or 'no p-value'}"
+            message = (
+                "no difference" if value == 0 else f"not tested: {pair.reason or 'no p-value'}"
+            )
             yield Check(model, condition, value == 0, message)
             continue
         message = (
@@ -123,6 +146,15 @@ def _board_checks(board: Leaderboard, baseline: str) -> Iterator[Check]:
             f"one-sided p {p_text(p)}"
         )
         yield Check(model, condition, not p < LEVEL, message)
+
+
+def _is_of(result: SkippedResult, board: Leaderboard) -> bool:
+    """Return whether a skipped result is on the data of a leaderboard, with its history and metric."""
+    return (
+        (result.task, result.content) == (board.task, board.content)
+        and condition_of(result.history) in ("", board.history)
+        and result.metric in ("", board.metric)
+    )
 
 
 def sorted_limits(value: float, low: float, high: float) -> tuple[float, float, float]:
@@ -135,7 +167,10 @@ def sorted_limits(value: float, low: float, high: float) -> tuple[float, float, 
 
 
 def junit(checks: Iterable[Check]) -> str:
-    """Return the checks as JUnit XML, which services for continuous integration display."""
+    """Return the checks as JUnit XML, which services for continuous integration display.
+
+    Control characters, which XML does not permit, are escaped.
+    """
     cases = list(checks)
     failed = sum(not check.passed for check in cases)
     suite = ElementTree.Element(
@@ -143,11 +178,11 @@ def junit(checks: Iterable[Check]) -> str:
     )
     for check in cases:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=check.model, name=check.condition
+            suite, "testcase", classname=printable(check.model), name=printable(check.condition)
         )
         if not check.passed:
-            ElementTree.SubElement(case, "failure", message=check.message)
+            ElementTree.SubElement(case, "failure", message=printable(check.message))
         else:
-            ElementTree.SubElement(case, "system-out").text = check.message
+            ElementTree.SubElement(case, "system-out").text = printable(check.message)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -39,14 +39,19 @@ def comparison_sentences(comparison: ModelComparison) -> Iterator[Sentence]:
 def _tests(board: Leaderboard) -> Sentence:
     is_exact = board.metric == "accuracy" and board.clusters == CLUSTERS[DIALOGUES]
     values = {"n": board.dialogues, "unit": board.clusters}
-    return Sentence("compare_mcnemar" if is_exact else "compare_tests", values)
+    if is_exact:
+        return Sentence("compare_mcnemar", values)
+    has_clusters = board.clusters != CLUSTERS[DIALOGUES]
+    return Sentence("compare_tests_clusters" if has_clusters else "compare_tests", values)
 
 
 def _board_sentences(board: Leaderboard, history: str) -> Iterator[Sentence]:
     best = board.models[0]
     metric = metric_title(board.metric)
     values = {"model": best.model, "metric": metric, "value": best.estimate, "data": board.data}
-    yield Sentence("compare_best", {**values, "history": history})
+    has_interval = not math.isnan(best.estimate.low)
+    name = "compare_best" if has_interval else "compare_best_only"
+    yield Sentence(name, {**values, "history": history})
     ties = [board.models[index].model for index in sorted(board.tied)]
     untested = [
         board.models[pair.second].model

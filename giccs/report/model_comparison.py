@@ -47,6 +47,8 @@ Ints = NDArray[np.intp]
 
 TARGET_DIFFERENCE = 0.02
 """Difference for planning the number of dialogues."""
+DUPLICATE = note("another result has the same model, settings and history")
+"""Reason for which a result is skipped although the same one is compared."""
 
 PairTests = Callable[..., list[PairDifference]]
 TESTS: Mapping[str, PairTests] = {
@@ -418,8 +420,7 @@ def _usable_rows(results: Sequence[Result]) -> tuple[list[_Row], list[SkippedRes
             row.ids == first.ids and np.array_equal(row.score, first.score) for row in result_rows
         ):
             copies = [row for row in result_rows if (row.key, row.history) in known]
-            reason = note("another result has the same model, settings and history")
-            skipped += [_skipped(result, reason, row.history) for row in copies]
+            skipped += [_skipped(result, DUPLICATE, row.history) for row in copies]
             rows += [row for row in result_rows if row not in copies]
             known |= {(row.key, row.history) for row in result_rows}
         else:

@@ -105,6 +105,12 @@ def test_the_sentence_says_when_the_target_is_reached_for_good(values, sentence)
     assert made(*values).sentence == sentence
 
 
+def test_a_reason_that_begins_with_no_reliability_is_not_repeated():
+    reason = "no reliability: the scores vary no more than their errors"
+    frame = Frame(100, None, Estimate(math.nan, reason=reason), Estimate(0.5))
+    assert StudyHistory((frame,), 0.9, "order").sentence == reason
+
+
 def test_without_numbers_there_are_reasons():
     first = [Judgment(("a", "b", "c"), "a", "c", "w1", "", "t1")]
     later = [Judgment(("a", "b", "d"), "a", "d", f"w{n}", "", "t2") for n in range(3)]

@@ -166,7 +166,8 @@ def test_judgments_of_models_are_not_those_of_people(tmp_path):
     _, model = study(0.2, groups=20, items=6)
     write_judgments(model, tmp_path / "model.csv")
     text = body(run(reliability, tmp_path / "model.csv", "--paragraph", "--split", "tuple"))
-    assert "judged by language models" in text
+    assert "judged by a language model" in text
+    assert "it gave" in text
     assert "annotators gave" not in text
 
 
@@ -214,3 +215,101 @@ def test_numbers_without_a_value_are_words():
     sentence = Sentence("reliability_components", {"reliability": np.nan})
     assert "is undefined (95" in paragraph([sentence])
     assert "ist nicht definiert (95" in paragraph([sentence], "de")
+
+
+def test_scores_without_intervals_have_no_sentence_on_them(tmp_path):
+    """Three annotators are too few for intervals of the default population."""
+    path = tmp_path / "three.csv"
+    frame = pl.read_csv(SAMPLE)
+    frame.filter(pl.col("annotator").is_in([f"simulated-{n}" for n in (1, 2, 3)])).write_csv(path)
+    text = body(run(score, path, "--intervals", "--ranks", "--paragraph"))
+    assert "Intervals" not in text
+    assert "generalise" not in text
+    assert "Ranks" not in text
+
+
+def test_scores_on_the_scale_of_another_batch_and_of_models_say_so(tmp_path):
+    frame = pl.read_csv(SAMPLE)
+    is_first = pl.int_range(pl.len()) % 2 == 0
+    first, last = tmp_path / "first.csv", tmp_path / "last.csv"
+    frame.filter(is_first).write_csv(first)
+    frame.filter(~is_first).write_csv(last)
+    text, document = of_both_languages(score, last, "--anchor", first)
+    anchor = document["signature"]["anchor"]
+    assert f"slope {anchor['slope']:.3f}, offset {anchor['offset']:.3f}" in text
+    assert "between −1 and 1" not in text
+
+    models = tmp_path / "models.csv"
+    people = pl.col("tuple_id").is_in([f"t{n:03d}" for n in range(1, 301)])
+    frame.filter(people).write_csv(last)
+    frame.filter(pl.col("annotator") == "simulated-1").with_columns(
+        annotator=pl.lit("model:m@1")
+    ).write_csv(models)
+    text = body(run(score, last, "--models", models, "--paragraph"))
+    assert "600 judgments by language models (m@1)" in text
+    assert "shrunk" not in text
+    pooled = body(run(score, last, "--models", models, "--pool", "--paragraph"))
+    assert "not for each item" in pooled
+
+
+def test_options_of_the_split_are_told(tmp_path):
+    path = tmp_path / "sparse.csv"
+    pl.read_csv(SAMPLE).filter(pl.col("tuple_id").str.slice(1).cast(int) % 2 == 0).write_csv(path)
+    options = ["--trials", 1, "--odd", "second", "--missing", "zero", "--split", "tuple"]
+    text, document = of_both_languages(reliability, path, *options)
+    assert "a single random split" in text
+    assert "the second half always gets the extra unit" in text
+    missing = document["groups"][0]["missing_items"]
+    assert missing
+    assert f"have the score 0 in that split: {missing}." in text
+
+
+def test_judgments_that_do_not_count_in_the_agreement_are_told(tmp_path):
+    path, frame = tmp_path / "some.csv", pl.read_csv(SAMPLE)
+    is_late = pl.int_range(pl.len()) >= 1000
+    frame.with_columns(
+        round=is_late.cast(pl.Int64),
+        purpose=pl.when(is_late).then(pl.lit("adaptive")).otherwise(pl.lit("start")),
+    ).write_csv(path)
+    text, _ = of_both_languages(agreement, path)
+    assert "from 1,000 judgments of 200 tuples; 2,000 judgments of tuples" in text
+    control = frame["item1"][0]
+    has_control = pl.any_horizontal(pl.col("item1", "item2", "item3") == control)
+    n = frame.filter(has_control).height
+    assert f"{n} judgments of tuples" in body(
+        run(agreement, SAMPLE, "--control", control, "--paragraph")
+    )
+    frame.filter((pl.col("tuple_id") != "t001") | (pl.col("annotator") == "simulated-1")).write_csv(
+        path
+    )
+    text = body(run(agreement, path, "--paragraph", "--strong", 0.555))
+    assert "count in no measure of agreement: 1." in text
+    assert "At least 55.5 % of" in text.replace("\xa0", " ")
+
+
+def test_a_row_with_two_faults_is_one_row_and_merged_items_are_counted(tmp_path):
+    path, frame = tmp_path / "some.csv", pl.read_csv(SAMPLE)
+    at = pl.int_range(pl.len())
+    frame.with_columns(
+        best=pl.when(at == 7).then(pl.lit("?")).otherwise("best"),
+        worst=pl.when(at == 7).then(pl.lit("!")).otherwise("worst"),
+    ).write_csv(path)
+    assert "were left out: 1." in body(run(agreement, path, "--on-invalid", "skip", "--paragraph"))
+    names = ["item1", "item2", "item3", "best", "worst"]
+    texts = frame.drop("shown").with_columns(pl.col(names).str.replace_all("-", " "))
+    other = pl.col(names).str.replace("^restaurant 01 c$", "Restaurant 01 c")
+    is_first = pl.col("tuple_id") == "t001"
+    texts.with_columns(pl.when(is_first).then(other).otherwise(pl.col(names))).write_csv(path)
+    text = body(run(agreement, path, "--merge-variants", "--paragraph"))
+    assert "300 items" in text
+    assert "were merged: 1." in text
+    assert "were merged" not in body(run(agreement, path, "--paragraph"))
+
+
+def test_names_of_models_are_no_citations():
+    sentence = Sentence("compare_ties", {"models": r"a [@zzz], b [@holm1979] {k} \x"})
+    for form in ("table", "markdown", "latex"):
+        text = paragraph([sentence], "en", form)
+        assert "citep" not in text
+        assert "@article" not in text
+        assert "zzz], b" in text

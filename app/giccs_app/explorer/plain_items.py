@@ -23,8 +23,11 @@ def plain_benchmark(
     """Return the items with their texts and scores in [0, 1]; the dialogue of an item is its group.
 
     texts: (group, item) or ("", item) -> text; an item without text has its id. scores: by default those of
-    counting; signed scores in [-1, 1] are rescaled. Items without score are left out.
+    counting, of an adaptive study those of a choice model; signed scores in [-1, 1] are rescaled.
+    Items without score are left out.
     """
+    if scores is None and judgments.is_adaptive:
+        scores = score(judgments, "best-worst-logit", scale="counting")
     scored = (score(judgments, scale="unit") if scores is None else scores).with_texts(texts)
     assert scored.texts is not None
     values = scored.score

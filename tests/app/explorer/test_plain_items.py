@@ -1,6 +1,7 @@
 """A study of items without dialogues in the explorer."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
@@ -8,6 +9,7 @@ pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 import bws
 from bws.base.problems import InputError
 from giccs_app.explorer.cli import check_sources
+from giccs_app.explorer.dialogues.data import candidates
 from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.study import load
 from tests import in_process
@@ -68,6 +70,45 @@ def test_a_click_on_an_item_selects_it_and_an_arc_opens_its_judgments(opened, se
     n_wins = (table["winner"] == "A").sum(), (table["winner"] == "H").sum()
     assert n_wins == (pairs.count((first, last)), pairs.count((last, first)))
     assert len(table) == sum(n_wins) > 0
+
+
+def test_a_pair_too_far_apart_for_the_chart_is_ignored_and_reported(opened, tmp_path):
+    """All arcs would be faded, as those of other pairs than the selected one."""
+    items = [f"s{n:02d}" for n in range(30)]
+    design = bws.make_tuples(items, 4, factor=2, seed=1)
+    truth = np.array([items.index(item) for item in design.items]) / 30
+    bws.write_judgments(bws.simulate(design, truth, 2), tmp_path / "judgments.csv")
+    rows = [f"{item},{item}\n" for item in items]
+    (tmp_path / "items.csv").write_text("item,text\n" + "".join(rows), "utf-8")
+    paths = ("--judgments", tmp_path / "judgments.csv", "--items", tmp_path / "items.csv")
+    shown = load(judgments=str(paths[1]), item_texts=str(paths[3])).items
+    letters = dict(
+        candidates(shown, shown["dialogue_id"][0]).select("item_id", "letter").iter_rows()
+    )
+    first, *_, last = letters.values()
+    app = opened(*paths, pair=f"{first}-{last}")
+    assert not app.error
+    assert f"{first}-{last}" in texts(app)
+    (chart,) = [each for each in app.get("vega_lite_chart") if "never compared" in each.proto.spec
+                or "less frequent order" in each.proto.spec]  # fmt: skip
+    assert "0.12" not in chart.proto.spec
+
+
+def test_an_adaptive_study_has_the_scores_of_a_choice_model(opened, study, tmp_path):
+    """Those of counting are refused for its judgments, which ended every page."""
+    rows = pl.read_csv(study / "judgments.csv")
+    is_late = pl.int_range(pl.len()) >= len(rows) // 2
+    purpose = pl.when(is_late).then(pl.lit("adaptive")).otherwise(pl.lit("warmup"))
+    path = tmp_path / "judgments.csv"
+    rows.with_columns(round=is_late.cast(int) + 1, purpose=purpose).write_csv(path)
+    shown = load(judgments=str(path), item_texts=str(study / "items.csv")).items
+    expected = bws.score(path, "best-worst-logit", scale="counting")
+    assert dict(shown.select("utterance_id", "score").iter_rows()) == pytest.approx(
+        dict(zip(expected.items.tolist(), ((expected.score + 1) / 2).tolist(), strict=True))
+    )
+    for page in ("overview", "annotation"):
+        app = opened("--judgments", path, "--items", study / "items.csv", page=page)
+        assert not app.error
 
 
 def test_annotation_has_no_dialogue_to_open(opened, study):

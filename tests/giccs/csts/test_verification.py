@@ -138,6 +138,7 @@ def test_what_cannot_be_told_is_nan_with_a_reason():
     alone = agreement([triplet(0, 5), triplet(1, 3)])
     assert all(math.isnan(one.value) and one.n == 0 for one in alone.values())
     assert "no triplet has answers of two annotators" in alone["answer"].reason
+    assert "exactly 0" not in alone["answer"].reason
     same = agreement([triplet(0, 5, 5), triplet(1, 5, 5)])
     assert same["answer"].reason == "every answer is in one category: kappa is undefined"
     one_pair = agreement([triplet(0, 5, 5, pair="x"), triplet(1, 3, 5, pair="x")])["answer"]

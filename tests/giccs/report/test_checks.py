@@ -75,6 +75,7 @@ def test_a_metric_below_its_threshold_ends_with_1_after_the_results(own, tmp_pat
     [
         (["--fail-below", "spearman"], "expected METRIC=VALUE"),
         (["--fail-below", "spearman=nan"], "expected a finite number"),
+        (["--fail-below", "spearman=1", "--fail-below", "spearman=-1"], "names spearman twice"),
         (["--fail-below", "sperman=0.1"], "did you mean 'spearman'"),
         (["--junit", "x.xml"], "--junit requires --fail-below"),
     ],
@@ -91,6 +92,20 @@ def test_an_undefined_metric_fails_with_its_reason(folder):
     )
     assert not check.passed
     assert check.message == "undefined: constant predictions"
+
+
+def test_results_of_one_model_with_other_dimensions_have_names_of_their_own(folder):
+    result = next(iter(Store(folder).results()))
+    short = replace(result, signature={**result.signature, "dimensions": 64})
+    (check,) = threshold_checks([short], {"spearman": -1.0})
+    assert check.model == f"{result.model}, 64 dimensions"
+
+
+def test_a_metric_of_which_lower_values_are_better_is_refused(folder):
+    """A mean rank of 100 would pass a threshold of 5, and one of 1 fail."""
+    result = replace(next(iter(Store(folder).results())), metrics={"mean_rank": Estimate(100.0)})
+    with pytest.raises(ValueError, match="lower values of mean_rank are better"):
+        list(threshold_checks([result], {"mean_rank": 5.0}))
 
 
 def test_a_model_that_is_significantly_worse_fails_and_the_better_one_does_not(folder, tmp_path):
@@ -158,3 +173,39 @@ def test_of_several_results_of_a_name_the_newest_is_compared(folder, tmp_path):
         )
         == 1
     )
+
+
+def test_control_characters_are_escaped_in_xml():
+    """XML 1.0 has no form for them, so a file with one cannot be read."""
+    checks = [Check("a\x01", "b\x1b[31m", False, "c\x00"), Check("d", "e", True, "f\x0b")]
+    failed, passed = ElementTree.fromstring(junit(checks)).findall("testcase")
+    assert (failed.get("classname"), failed.get("name")) == (r"a\u0001", r"b\u001b[31m")
+    assert failed.find("failure").get("message") == r"c\u0000"
+    assert passed.find("system-out").text == r"f\u000b"
+
+
+def test_models_without_a_comparison_fail_and_copies_do_not(folder, tmp_path):
+    """A model whose predictions are NaN must not pass because it is in no leaderboard."""
+    results = [Store(folder).with_predictions(each) for each in Store(folder).results()]
+    overlap = next(result for result in results if result.model == OVERLAP)
+    undefined = Estimate(float("nan"), reason="all predictions are equal")
+    broken = replace(
+        overlap,
+        model="broken",
+        signature={**overlap.signature, "model": "broken"},
+        metrics=dict.fromkeys(overlap.metrics, undefined),
+    )
+    comparison = compare([*results, broken, results[0]])
+    assert {result.model for result in comparison.skipped} == {"broken", results[0].model}
+    checks = {check.model: check for check in baseline_checks(comparison, CHANCE)}
+    assert checks.keys() == {OVERLAP, "broken"}
+    assert checks[OVERLAP].passed
+    assert not checks["broken"].passed
+    assert checks["broken"].message == "not tested: all predictions are equal"
+
+
+def test_the_baseline_may_have_another_name_in_tables(folder):
+    done = run(
+        compare_models, folder, "--fail-if-worse-than", OVERLAP, "--model-name", f"{OVERLAP}=present", code=1
+    )  # fmt: skip
+    assert "not worse than present" in done.stderr

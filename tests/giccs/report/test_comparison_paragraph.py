@@ -50,6 +50,8 @@ def test_the_best_model_and_the_tests_are_those_of_the_json(folder):
         else:
             assert f"Not significantly different at 5 %: {other}." in text.replace("\xa0", " ")
     german = run(folder, "--paragraph", "de").stdout
+    assert all(f", {word} Verlauf." in " ".join(german.split()) for word in ("mit", "ohne"))
+    assert "history" not in german
     assert re.search(r"über\s60\sDialoge\sverglichen", german)
     assert f"{boards[0]['models'][0]['value']:.3f}".replace(".", ",") in german
 
@@ -57,3 +59,16 @@ def test_the_best_model_and_the_tests_are_those_of_the_json(folder):
 def test_without_a_comparison_there_is_no_paragraph(folder):
     done = run(folder, "--model", "baseline:chance", "--history", "with", "--paragraph", code=2)
     assert "there is nothing to compare: " in done.stderr
+
+
+def test_the_number_of_dialogues_is_not_that_of_domains(folder):
+    text = " ".join(run(folder, "--cluster", "domain", "--paragraph").stdout.split())
+    assert "paired t-tests over the domains of 60 dialogues" in text
+    german = " ".join(run(folder, "--cluster", "domain", "--paragraph", "de").stdout.split())
+    assert "über die Domänen von 60 Dialogen" in german
+
+
+def test_a_value_without_an_interval_is_not_said_to_have_one(folder):
+    text = " ".join(run(folder, "--cluster", "source", "--paragraph").stdout.split())
+    assert "has the highest" in text
+    assert ("95 % interval" in text.replace("\xa0", " ")) == ("[" in text.partition("@")[0])

@@ -37,13 +37,14 @@ def win_counts(judgments: Judgments, items: NDArray[np.int64]) -> NDArray[np.int
 
 
 def around(candidates: pl.DataFrame, item: str | None, pair: str | None) -> pl.DataFrame:
-    """Return at most `MAX_CANDIDATES` neighbours by score: around an item or pair, else the highest.
+    """Return at most `MAX_CANDIDATES` neighbours by score: around a pair, an item, or the highest.
 
     candidates: as returned by `giccs_app.explorer.dialogues.data.candidates`. pair: two letters, ``A-D``.
     """
-    letters = (pair or "").split("-")
-    matches = (pl.col("item_id") == (item or "")) | pl.col("letter").is_in(letters)
-    rows = candidates.select(matches.arg_true()).to_series()
+    is_member = pl.col("letter").is_in((pair or "").split("-"))
+    rows = candidates.select(is_member.arg_true()).to_series()
+    if not len(rows):
+        rows = candidates.select((pl.col("item_id") == (item or "")).arg_true()).to_series()
     first = int(rows[0]) - MAX_CANDIDATES // 2 if len(rows) else 0
     return candidates.slice(max(min(first, len(candidates) - MAX_CANDIDATES), 0), MAX_CANDIDATES)
 

@@ -40,6 +40,9 @@ def show_pairs(
         st.caption(say("dialogues.no_pairs"))
         return
     pairs = pair_frame(study, candidates, None if predictions is None else predictions.table)
+    if selected is not None and selected not in pairs["pair"]:
+        links.ignore("pair", selected)  # Its candidates are too far apart for one chart.
+        selected = None
     titles = {name: say(f"dialogues.pairs_{name}") for name in TITLES}
     chart = pairs_chart(
         pairs, candidates, titles, selected, lambda value: format_number(value, ".3g")

@@ -102,6 +102,7 @@ def test_of_many_candidates_the_neighbours_of_the_selected_one_are_shown():
     assert around(frame, None, None)["item_id"].to_list() == [f"i{n}" for n in range(12)]
     assert around(frame, "i20", None)["item_id"].to_list() == [f"i{n}" for n in range(14, 26)]
     assert around(frame, None, "L38-L39")["item_id"].to_list() == [f"i{n}" for n in range(28, 40)]
+    assert around(frame, "i0", "L30-L33")["item_id"].to_list() == [f"i{n}" for n in range(24, 36)]
     assert around(frame.head(3), "i2", None)["item_id"].to_list() == ["i0", "i1", "i2"]
 
 

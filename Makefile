@@ -111,7 +111,7 @@ adaptive: $(VENV)/dev  ## measure savings and honesty of adaptive studies: docs/
 # The files of the sets are not part of the project; the document says where they come from.
 rescoring: $(VENV)/dev  ## score public judgments in $GICCS_SHARED/data with every split: docs/background/rescoring.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.rescoring $(or $(GICCS_SHARED),../shared)/data \
-	    -o docs/background/rescoring.md
+	    -o docs/background/rescoring.md --paper paper/rescoring.md
 
 # The files of the sets are not part of the project; GICCS_DATA is their folder.
 reproduce: $(VENV)/dev  ## compute published numbers from the files in $GICCS_DATA: docs/background/reproduced.md

@@ -1,10 +1,11 @@
 """Reliability of public sets of raw best–worst judgments, with every split.
 
-    python -m benchmarks.rescoring FOLDER [-o docs/background/rescoring.md]
+    python -m benchmarks.rescoring FOLDER [-o docs/background/rescoring.md] [--paper paper/rescoring.md]
 
 FOLDER contains the files of `SETS`, which are not part of this project. With -o the tables replace the block
 `rescoring` of a document, and the picture is written into the folder ``pictures`` beside its own. Missing
-files and unreadable rows are listed.
+files and unreadable rows are listed. With --paper the tables of the results replace the block
+`rescoring-paper` of a document.
 """
 
 from __future__ import annotations
@@ -134,8 +135,7 @@ def report(outcomes: Mapping[PublicSet, Outcome]) -> str:
         tables += [_size_table(rescored), _split_table(rescored), _summary_table(rescored)]
     parts = [table.text("markdown") for table in tables]
     if rescored:
-        sentences = (f"- {_sentence(each, result)}" for each, result in rescored.items())
-        parts.append("A sentence for each set:\n\n" + "\n".join(sentences))
+        parts.append(_sentences(rescored))
     if notes := [f"- {note}" for each, result in rescored.items() for note in _notes(each, result)]:
         parts.append("\n".join(notes))
     if problems := [problem for outcome in outcomes.values() for problem in outcome.problems]:
@@ -253,6 +253,11 @@ SPLITS = {
 }
 
 
+def _sentences(rescored: Mapping[PublicSet, Rescoring]) -> str:
+    lines = (f"- {_sentence(each, result)}" for each, result in rescored.items())
+    return "A sentence for each set:\n\n" + "\n".join(lines)
+
+
 def _sentence(each: PublicSet, result: Rescoring) -> str:
     """Return the reliability of a set as a sentence for its authors."""
     splits = ", ".join(
@@ -336,6 +341,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rescoring")
     parser.add_argument("folder", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, metavar="DOCUMENT")
+    parser.add_argument("--paper", type=Path, metavar="DOCUMENT", help="block `rescoring-paper`")
     options = parser.parse_args(arguments)
     if not options.folder.is_dir():
         parser.error(f"{options.folder} is not a folder; expected the folder of the data")
@@ -343,8 +349,12 @@ def main(arguments: list[str] | None = None) -> None:
     outcomes = {each: outcome_of(options.folder, each) for each in SETS}
     text = f"{report(outcomes)}\n\n{provenance('make rescoring')} {time.monotonic() - start:.0f} s."
     print(text)
+    rescored = {each: outcome.result for each, outcome in outcomes.items() if outcome.result}
+    if options.paper:
+        tables = [_split_table(rescored), _summary_table(rescored)]
+        parts = [*(table.text("markdown") for table in tables), _sentences(rescored)]
+        replace_block(options.paper, "rescoring-paper", "\n\n".join(parts))
     if options.output:
-        rescored = {each: outcome.result for each, outcome in outcomes.items() if outcome.result}
         write_chart(picture(rescored), options.output.parents[1] / "pictures" / PICTURE)
         replace_block(options.output, "rescoring", text)
 

@@ -59,7 +59,12 @@ class _LocalFormatter(Formatter):
 
 
 def prose(sentences: Iterable[Sentence], language: str = "en") -> str:
-    """Return the sentences as plain text in one line, without the BibTeX entries of its citations."""
+    """Return the sentences as plain text in one line, without the BibTeX entries of its citations.
+
+    >>> sentence = Sentence("agreement_strong", {"best": 12.5, "worst": 25.0, "share": 80})
+    >>> print(prose([sentence], "de").replace("\N{NO-BREAK SPACE}", "~")[:56])
+    Mindestens 80~% der Annotierenden gaben bei 12,5~% der T
+    """
     words = _toml(f"{language}.toml")["words"]
 
     def plain(match: re.Match[str]) -> str:
@@ -79,11 +84,6 @@ def paragraph(sentences: Sequence[Sentence], language: str = "en", form: str = "
 
     form: ``table`` for plain text, ``markdown`` with citations for Pandoc, ``latex`` with ``\\citep`` of
     natbib and the entries as comments.
-
-    >>> sentence = Sentence("agreement_strong", {"best": 12.5, "worst": 25.0, "share": 80.0})
-    >>> print(paragraph([sentence], "de").replace("\N{NO-BREAK SPACE}", "~"))
-    Mindestens 80~% der Annotierenden gaben bei 12,5~% der Tupel dieselbe beste und bei 25,0~% dieselbe
-    schlechteste Antwort.
     """
     text = _text(sentences, language)
     keys = citation_keys(text)

@@ -26,7 +26,7 @@ def test_intervals_that_overlap_do_not_decide(p, verdict):
     sentence = summarize_leaderboard(leaderboard(["m", "baseline:char-ngram"], p))
     assert sentence.startswith("m has the highest correlation (Spearman's ρ 0.40)")
     assert (
-        f"The difference is {verdict} (0.10 [0.02, 0.18]; p {p:.3f}, paired test over 60"
+        f"The difference is {verdict} (0.10 [0.02, 0.18]; p = {p:.3f}, paired test over 60"
         in sentence
     )
 

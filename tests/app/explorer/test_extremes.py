@@ -19,7 +19,13 @@ def opened(opened, extreme_study):
 def test_all_texts_of_a_dialogue_are_complete(opened, text_table, extremes, dialogue):
     app = opened(page="dialogues", dialogue=dialogue, lang="de")
     turns, candidates = extremes.dialogues()[dialogue]
-    assert [text.value for text in app.text] == turns
+    shown = iter([text.value for text in app.text])
+    for turn in turns:
+        text = next(shown)
+        if text.endswith(" …") and not turn.endswith(" …"):  # the rest is behind a click
+            text = f"{text.removesuffix(' …')} {next(shown)}"
+        assert text == turn
+    assert not [*shown]
     assert sorted(row[1] for row in text_table(app)[1:]) == sorted(candidates)
 
 

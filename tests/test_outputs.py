@@ -21,7 +21,8 @@ from tests.test_option_values import all_commands, types_of
 ROOT = Path(__file__).parents[1]
 TEXTS = {
     "ADDRESS", "ADDRESSES", "AMOUNT", "CATEGORY", "CODE", "COL", "COL,COL", "COLUMN", "COLUMN,...",
-    "DATE", "HOST:PORT", "ID", "ITEM[=best|=worst]", "LINK...", "METRIC=VALUE", "MODEL", "MODEL=NAME", "N,N,...", "NAME",
+    "DATE", "HOST:PORT", "ID", "ITEM[=best|=worst]", "LINK...", "METRIC=VALUE",
+    "MODEL", "MODEL=NAME", "N,N,...", "NAME",
     "NAME,...", "OWNER/NAME", "PART=NAME,...", "REV", "ROLE=COLUMN", "SCORE", "SET", "TAG",
     "TASK[:METRIC[:GROUP]]", "TEXT", "TEXT1,TEXT2,SCORE", "URL", "WHERE", "[HIT_ID]...",
     "[WORKER]...", "auto|N|A..B",

@@ -62,7 +62,7 @@ class StudyHistory(Tabular):
     """How the judgments are ordered."""
 
     @property
-    def reached(self) -> int | None:
+    def index_at_target(self) -> int | None:
         """Index of the first frame from which on all have at least the target reliability; None: none."""
         index = None
         for number in range(len(self.frames) - 1, -1, -1):
@@ -74,7 +74,7 @@ class StudyHistory(Tabular):
     @property
     def sentence(self) -> str:
         """After how many judgments the target is reached, or why it is not."""
-        last, index = self.frames[-1], self.reached
+        last, index = self.frames[-1], self.index_at_target
         if math.isnan(last.reliability.value):
             reason = last.reliability.reason
             if reason.startswith("no reliability"):
@@ -119,7 +119,7 @@ class StudyHistory(Tabular):
 
     def document(self) -> dict[str, Any]:
         """Return the history without scores as a JSON-serialisable dict."""
-        index = self.reached
+        index = self.index_at_target
         return {
             "target": self.target,
             "reached": None if index is None else self.frames[index].n,

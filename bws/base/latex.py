@@ -137,10 +137,8 @@ def fitted_tabular(
             break
     text_column, room = _text_column(cells, titles, sides)
     if text_column is not None:
-        spec = [f"p{{{room:.0f}pt}}" if n == text_column else side for n, side in enumerate(sides)]
-        text = _stacked_tabular(cells, titles, groups, sides)
-        plain = f"\\begin{{tabular}}{{{''.join(sides)}}}"
-        return text.replace(plain, f"\\begin{{tabular}}{{{''.join(spec)}}}", 1)
+        sides[text_column] = f"p{{{room:.0f}pt}}"
+        return _stacked_tabular(cells, titles, groups, sides)
     widths = {size: _points_of_table(cells, titles, factor) for size, factor in SIZES.items()}
     size = next((each for each, width in widths.items() if width <= TEXT_POINTS), [*SIZES][-1])
     text = _stacked_tabular(cells, titles, groups, sides)
@@ -159,10 +157,11 @@ def _stacked_tabular(
     groups: Sequence[str],
     sides: Sequence[str],
 ) -> str:
-    """Return a tabular whose cells and headers may have several lines."""
-    rows = [[_stacked(cell, side) for cell, side in zip(row, sides, strict=True)] for row in cells]
-    headers = [_stacked(title, side) for title, side in zip(titles, sides, strict=True)]
-    return tabular(rows, headers, groups, ["right" if side == "r" else "left" for side in sides])
+    """Return a tabular whose cells and headers may have several lines; sides: as of `_alignments`."""
+    inner = ["r" if side == "r" else "l" for side in sides]
+    rows = [[_stacked(cell, side) for cell, side in zip(row, inner, strict=True)] for row in cells]
+    headers = [_stacked(title, side) for title, side in zip(titles, inner, strict=True)]
+    return tabular(rows, headers, groups, ["right" if side == "r" else side for side in sides])
 
 
 def _text_column(
@@ -301,10 +300,15 @@ def long_table(tabular_text: str, caption: str = "", label: str = "") -> str:
 def _alignments(
     rows: Sequence[Sequence[str]], headers: Sequence[str], align: Sequence[str] | None
 ) -> list[str]:
-    return [
-        "r" if align and align[n] in ("right", "decimal") else _alignment([row[n] for row in rows])
-        for n in range(len(headers))
-    ]
+    """Return ``r``, ``l`` or, if `align` has it, ``p{WIDTH}`` for each column."""
+    stated = align or [""] * len(headers)
+    return [_side(side, [row[n] for row in rows]) for n, side in enumerate(stated)]
+
+
+def _side(stated: str, cells: Sequence[str]) -> str:
+    if stated in ("right", "decimal"):
+        return "r"
+    return stated if stated.startswith("p{") else _alignment(cells)
 
 
 def _alignment(cells: Sequence[str]) -> str:

@@ -41,18 +41,7 @@ def study_sentences(judgments: Judgments) -> Iterator[Sentence]:
         "rows": judgments.n_left_out,
     }
     has_unnamed = bool((judgments.annotator_of < 0).any())
-    by = (
-        "unnamed"
-        if has_unnamed
-        else "models"
-        if not people and models > 1
-        else "model"
-        if not people
-        else "one"
-        if people == 1
-        else "several"
-    )
-    yield Sentence(f"study_{by}", values)
+    yield Sentence(f"study_{_kind_of_annotators(people, models, has_unnamed)}", values)
     conditions = {
         "study_groups": len(tuples.groups) > 1,
         "study_adaptive": judgments.is_adaptive,
@@ -66,6 +55,15 @@ def study_sentences(judgments: Judgments) -> Iterator[Sentence]:
     for name, holds in conditions.items():
         if holds:
             yield Sentence(name, values)
+
+
+def _kind_of_annotators(people: int, models: int, has_unnamed: bool) -> str:
+    """Return the end of the name of the sentence on who judged."""
+    if has_unnamed:
+        return "unnamed"
+    if people:
+        return "one" if people == 1 else "several"
+    return "models" if models > 1 else "model"
 
 
 def reliability_sentences(

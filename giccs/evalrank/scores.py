@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from bws.stats.estimates import Estimate
 from giccs.evalrank.agreement import MIN_KNOWN_PAIRS
 from giccs.measures.metrics import LOWER_IS_BETTER_METRICS
-from giccs.measures.results import DEFAULT_POOLINGS, Result
+from giccs.measures.results import DEFAULT_POOLINGS, Result, newest_by
 from giccs.models.postprocess.steps import family_of
 
 WORD_SIMILARITY = "word-similarity"
@@ -204,10 +204,8 @@ def shorten_list(models: Sequence[str]) -> str:
 
 def _newest_results(results: Sequence[Result]) -> list[Result]:
     """Return the newest result of each kind and model, sorted by kind and model."""
-    newest_by_key: dict[tuple[ResultKind, str], Result] = {}
-    for result in sorted(results, key=lambda result: str(result.environment.get("when", ""))):
-        newest_by_key[_result_kind(result), scored_model(result)] = result
-    return [newest_by_key[key] for key in sorted(newest_by_key)]
+    newest = newest_by(results, lambda result: (_result_kind(result), scored_model(result)))
+    return [newest[key] for key in sorted(newest)]
 
 
 def _result_kind(result: Result) -> ResultKind:

@@ -10,11 +10,11 @@ import logging
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from bws.base.commands import json_ready
 from bws.base.problems import InputError, Problem
@@ -34,6 +34,7 @@ DOCUMENT_TYPES: Mapping[str, Any] = {
     "environment": Mapping, "seconds": (int, float),
 }  # fmt: skip
 """Key of a result's JSON file -> type of its value."""
+K = TypeVar("K")
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """Key of the Parquet file's digest in the JSON file."""
 
@@ -242,6 +243,12 @@ def postprocess_warnings(result: Result) -> list[str]:
     """Return warnings about postprocessing steps that could only be fitted partly: ``STEP: reason``."""
     steps = result.environment.get("postprocess", [])
     return [f"{step['step']}: {step['warning']}" for step in steps if step.get("warning")]
+
+
+def newest_by(results: Iterable[Result], key: Callable[[Result], K]) -> dict[K, Result]:
+    """Return the newest result of each key."""
+    by_time = sorted(results, key=lambda result: str(result.environment.get("when", "")))
+    return {key(result): result for result in by_time}
 
 
 def prompt_of(result: Result) -> str:

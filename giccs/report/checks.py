@@ -19,6 +19,7 @@ from giccs.measures.results import (
     condition_of,
     history_of,
     model_of,
+    newest_by,
     prompt_of,
     setting_of,
 )
@@ -110,11 +111,11 @@ def baseline_checks(comparison: ModelComparison, baseline: str) -> list[Check]:
 
 def newest(results: Sequence[Result]) -> list[Result]:
     """Return the newest result of each model, task, data, history and prompt, whatever its weights."""
-    of_setting: dict[tuple[str, ...], Result] = {}
-    for result in sorted(results, key=lambda each: str(each.environment.get("when", ""))):
-        key = (result.model, *comparison_key(result), setting_of(result), prompt_of(result))
-        of_setting[key] = result
-    kept = {id(result) for result in of_setting.values()}
+    newest_results = newest_by(
+        results,
+        lambda each: (each.model, *comparison_key(each), setting_of(each), prompt_of(each)),
+    )
+    kept = {id(result) for result in newest_results.values()}
     return [result for result in results if id(result) in kept]
 
 
@@ -133,7 +134,7 @@ def _board_checks(
         if (first == baseline) == (second == baseline):
             continue
         model, sign = (second, -1) if first == baseline else (first, 1)
-        value, low, high = sorted_limits(sign * pair.value, sign * pair.low, sign * pair.high)
+        value, (low, high) = sign * pair.value, sorted([sign * pair.low, sign * pair.high])
         p = pair.p / 2 if value < 0 else 1 - pair.p / 2
         if math.isnan(pair.p):  # equal values are those of equal predictions
             message = (
@@ -155,15 +156,6 @@ def _is_of(result: SkippedResult, board: Leaderboard) -> bool:
         and condition_of(result.history) in ("", board.history)
         and result.metric in ("", board.metric)
     )
-
-
-def sorted_limits(value: float, low: float, high: float) -> tuple[float, float, float]:
-    """Return a value and its limits, the lower one first.
-
-    >>> sorted_limits(-0.5, -0.25, -0.75)
-    (-0.5, -0.75, -0.25)
-    """
-    return value, min(low, high), max(low, high)
 
 
 def junit(checks: Iterable[Check]) -> str:

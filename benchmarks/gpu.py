@@ -275,7 +275,7 @@ def encoders(report: Report, shape: Shape, device: str, dtype: str) -> None:
 
 
 def training(report: Report, shape: Shape, device: str, precision: str) -> None:
-    """Measure the steps of giccs-csts train in float32 and in mixed precision."""
+    """Measure the steps of giccs csts train in float32 and in mixed precision."""
     from giccs.csts.encoders.settings import Machine, Settings
     from giccs.csts.encoders.splits import read_splits
     from giccs.csts.encoders.training import cpu_has_bf16, fit
@@ -315,7 +315,7 @@ def training(report: Report, shape: Shape, device: str, precision: str) -> None:
                 shape.encoder_layers, shape.encoder_width, tokens, squares
             )
             label = "float32" if name == "no" else f"mixed precision {name}"
-            report.line(f"giccs-csts train, {label}", steps.seconds, tokens, flops)
+            report.line(f"giccs csts train, {label}", steps.seconds, tokens, flops)
     if precision in seconds:
         print(f"float32 over {precision}: {seconds['no'] / seconds[precision]:.2f}")
 

@@ -6,7 +6,7 @@ import pytest
 
 PROGRAMS = (
     "giccs, with the check of the forward pass", "giccs, repeated", "giccs",
-    "sentence-transformers, batch size 32", "giccs-csts train, float32",
+    "sentence-transformers, batch size 32", "giccs csts train, float32",
 )  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def test_every_part_runs_on_a_cpu(gpu, capsys):
     gpu.main(["--device", "cpu", "--size", "tiny", "--dtype", "float32", "--peer", ""])
     output = capsys.readouterr().out
     numbers = measured(output)
-    bf16 = {"giccs-csts train, mixed precision bf16"} if cpu_has_bf16() else set()
+    bf16 = {"giccs csts train, mixed precision bf16"} if cpu_has_bf16() else set()
     assert set(numbers) == {*PROGRAMS, *bf16}
     assert ("this CPU does not support it" in output) == (not bf16)
     assert all(seconds > 0 and rate > 0 for seconds, rate, _ in numbers.values())

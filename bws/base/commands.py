@@ -134,10 +134,16 @@ class Command(click.Command):
         """Write the example after the options."""
         _write_example(formatter, self, ctx)
 
-    def make_context(self, info_name: str | None, args: list[str], **kwargs: Any) -> click.Context:
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
         """Parse the arguments."""
         with _reported_errors("--json" in args, {}):
-            return super().make_context(info_name, args, **kwargs)
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; convert input and system errors to messages and exit codes."""

@@ -134,7 +134,7 @@ audit: $(AUDIT)/bin/pip-audit  ## check the pinned versions for known vulnerabil
 explore: $(VENV)/dev  ## open the score explorer in the browser
 	$(BIN)/giccs-explore
 
-docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, and check its links
+docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, check its links, and print the words per page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "python3 -m http.server --directory .cache/site"
 

@@ -96,11 +96,11 @@ bench: $(VENV)/dev  ## measure speed, compared with other programs and with boun
 	HF_HUB_OFFLINE=1 $(BIN)/python -m benchmarks
 
 # These targets write their tables to the documents, with date and machine.
-chaos: $(VENV)/dev  ## inject faults and verify the guarantees: docs/operations/fault-tolerance.md
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.chaos -o docs/operations/fault-tolerance.md
+chaos: $(VENV)/dev  ## inject faults and verify the guarantees: docs/operations/measurements.md
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m robustness.chaos -o docs/operations/measurements.md
 
-soak: $(VENV)/dev  ## run a simulated study for an hour, on SQLite and on PostgreSQL: docs/operations/fault-tolerance.md
-	$(BIN)/python -m robustness.soak -o docs/operations/fault-tolerance.md
+soak: $(VENV)/dev  ## run a simulated study for an hour, on SQLite and on PostgreSQL: docs/operations/measurements.md
+	$(BIN)/python -m robustness.soak -o docs/operations/measurements.md
 
 coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated studies: docs/background/coverage.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.coverage -o docs/background/coverage.md
@@ -134,7 +134,7 @@ audit: $(AUDIT)/bin/pip-audit  ## check the pinned versions for known vulnerabil
 explore: $(VENV)/dev  ## open the score explorer in the browser
 	$(BIN)/giccs explore
 
-docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, and check its links
+docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, check its links, and print the words per page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "python3 -m http.server --directory .cache/site"
 

@@ -1,7 +1,7 @@
 """A study on several processes: `giccs annotate serve` behind nginx on one PostgreSQL, with many workers.
 
     python -m benchmarks.study_processes [--processes 1 2 4] [--workers 200] [--hits 300] [--assignments 167]
-        [-o docs/operations/fault-tolerance.md]
+        [-o docs/operations/measurements.md]
 
 300 HITs x 167 assignments are 50,100 submissions. Workers are simulated browsers in --clients processes;
 nginx distributes the requests over the server processes. Afterwards all assignments are read through the API:

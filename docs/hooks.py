@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
@@ -19,8 +20,11 @@ PAGES = {
     "giccs/data/en/README.md": "reference/sample-en.md",
 }
 """Pages by their files in the project, where people look for them too."""
+LISTS = ("reference/cli.md", "contributing/changes.md")
+"""Pages in which nobody reads from beginning to end; their words are not counted."""
 PLACES = {page: source for source, page in PAGES.items()}
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
+WRITTEN_BY_COMMANDS = re.compile(r"<!-- ([\w-]+): begin -->.*?<!-- \1: end -->", re.S)
 NOTEBOOK_LINK = re.compile(r'(href="(?!\w+:)[^"#]*)\.md(?=["#])')
 
 
@@ -41,6 +45,24 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 File.generated(config, file_on_site(target), abs_src_path=str(ROOT / target))
             )
     return files
+
+
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+    """Print the words of each page, in reading order, and their sum."""
+    words = {
+        page.file.src_uri: count_words(page.file.content_string)
+        for page in nav.pages
+        if page.file.src_uri.endswith(".md") and page.file.src_uri not in LISTS
+    }
+    print(*(f"{count:7,}  {page}" for page, count in words.items()), sep="\n")
+    print(f"{sum(words.values()):7,}  words in all, without {', '.join(LISTS)} and tables that commands write")
+    return nav
+
+
+def count_words(page: str) -> int:
+    """Return the number of words of a page, outside the tables that commands write."""
+    words = WRITTEN_BY_COMMANDS.sub("", page).split()
+    return sum(any(map(str.isalnum, word)) for word in words)
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:

@@ -137,3 +137,26 @@ def test_the_readme_is_short_and_its_links_lead_to_files():
     for path, _, anchor in (link.partition("#") for link in links if "#" in link):
         headings = re.findall(r"^#+ (.*)", (ROOT / path).read_text("utf-8"), re.M)
         assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
+
+
+def test_the_documents_are_short():
+    """Pages that are read, without the list of options, the changelog and tables that commands write."""
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    from docs import hooks
+
+    pages = {str(page.relative_to(ROOT / "docs")): page for page in PAGES}
+    pages |= {page: ROOT / source for source, page in hooks.PAGES.items()}
+    counts = [
+        hooks.count_words(page.read_text("utf-8"))
+        for name, page in pages.items()
+        if name not in hooks.LISTS
+    ]
+    assert 30_000 < sum(counts) <= 60_000
+
+
+def test_words_of_tables_that_commands_write_are_not_counted():
+    pytest.importorskip("mkdocs", reason="needs the extra docs")
+    from docs import hooks
+
+    page = "One word – two.\n\n<!-- a: begin -->\n\n| 1 | 2 |\n\n<!-- a: end -->\n\n| three | 4 |\n"
+    assert hooks.count_words(page) == 5

@@ -17,27 +17,27 @@ from bws.base.text import write_atomic
 
 Row = dict[str, str]
 
-SECTIONS = (
-    "scores",
-    "extremes",
-    "ranks",
-    "prediction_powered",
-    "powered_correlations",
-    "powered_accuracies",
-    "alpha",
-    "components",
-    "ceiling",
-    "model_ceiling",
-    "correlations",
-    "annotators",
-    "domains",
-    "annotator_effects",
-    "comparison",
-    "random_cells",
-)
-"""Modules of this package with ``cells()`` and perhaps ``further()``: names of the tables."""
+SECTIONS = {
+    "scores": "`giccs score --intervals`, `--bootstrap`: 40 items, all 3-tuples of groups of five or 80 4-tuples",
+    "extremes": "the same for counting, by size of the true score: all items, over .8, the highest",
+    "ranks": "`giccs score --ranks`: share of groups whose true ranks are all within their ranges",
+    "prediction_powered": "`giccs score --models`, `--pool`: good, noisy, biased, useless and equal judges",
+    "powered_correlations": "`giccs report --people`: all dialogues scored by a judge, a part by people",
+    "powered_accuracies": "the same for accuracies of multiple choice",
+    "alpha": "`giccs agreement --intervals`: 30 dialogues, or the items of the scores",
+    "components": "`giccs reliability --components`: groups of five, or one group with dependent items",
+    "ceiling": "`giccs report --judgments`, noise ceiling of counting scores",
+    "model_ceiling": "the same for scores of choice models",
+    "correlations": "`giccs eval`, `giccs report`: correlations, and differences of two models, over dialogues",
+    "annotators": "`giccs report --judgments`: correlations over dialogues and annotators, or dialogues alone",
+    "domains": "`--cluster domain`: new domains, with other errors of model and judge",
+    "annotator_effects": "`giccs agreement --annotators`: scales and effects of positions",
+    "comparison": "`giccs report --compare`, ten models: equal ones not told apart, ranks, power",
+    "random_cells": "forty of the cells above with settings drawn at random after the methods were chosen",
+}
+"""Modules of this package with ``cells()`` and perhaps ``further()`` -> the studies that they simulate."""
 TEMPLATE = Path(__file__).with_name("page.md")
-"""The text of the page, with a field for the summary and for each table."""
+"""The text of the page, with fields for the result and the summary of the tables."""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -63,15 +63,13 @@ def page(folder: Path) -> str:
     tables = {
         name: read_rows(path) for name in SECTIONS if (path := folder / f"{name}.csv").exists()
     }
-    headers = ("table", "cells", "coverage", "verdicts", "too narrow or too wide, without a note")
-    rows = [_summary(name, table) for name, table in tables.items()]
-    fields = dict.fromkeys(SECTIONS, "not simulated") | {
-        name: f"[{name}.csv]({folder.name}/{name}.csv), {_codes(table)}."
-        for name, table in tables.items()
+    headers = ("table", "studies", "cells", "coverage", "outside without a note")
+    rows = [_summary(name, folder, tables.get(name)) for name in SECTIONS]
+    fields = {
+        "result": _result(tables),
+        "summary": tabulate(rows, headers, "pipe", disable_numparse=True),
+        "reasons": reasons(),
     }
-    fields["reasons"] = reasons()
-    fields["result"] = _result(tables)
-    fields["summary"] = str(tabulate(rows, headers, "github", disable_numparse=True))
     return TEMPLATE.read_text(encoding="utf-8").format_map(fields)
 
 
@@ -90,23 +88,14 @@ def _result(tables: Mapping[str, Sequence[Row]]) -> str:
     )
 
 
-def _summary(name: str, rows: list[Row]) -> tuple[str, int, str, str, str]:
+def _summary(name: str, folder: Path, rows: list[Row] | None) -> tuple[str, str, str, str, str]:
     """Return the row of a table in the summary."""
+    if rows is None:
+        return (name, SECTIONS[name], "not simulated", "", "")
     shares = sorted(
         float(row["coverage"]) for row in rows if row["coverage"] and not row["required"]
     )
     span = f"{100 * shares[0]:.1f}–{100 * shares[-1]:.1f} %" if shares else ""
-    verdicts = Counter(row["verdict"] for row in rows)
-    unmarked = Counter(row["statement"] for row in rows if row["verdict"] in FAILURES)
-    return (
-        name,
-        len(rows),
-        span,
-        "; ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()),
-        "; ".join(f"{statement} ({count})" for statement, count in unmarked.items()),
-    )
-
-
-def _codes(rows: list[Row]) -> str:
-    """Return the versions of the code that computed the rows."""
-    return "; ".join(dict.fromkeys(row["code"] for row in rows))
+    failures = sum(row["verdict"] in FAILURES for row in rows)
+    link = f"[{name}.csv]({folder.name}/{name}.csv)"
+    return (link, SECTIONS[name], str(len(rows)), span, str(failures or ""))

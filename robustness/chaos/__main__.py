@@ -1,6 +1,6 @@
 """Fault-injection campaign: real faults against real processes, and a table of the outcomes.
 
-    python -m robustness.chaos [--only TEXT] [--list] [--json] [-o docs/operations/fault-tolerance.md]
+    python -m robustness.chaos [--only TEXT] [--list] [--json] [-o docs/operations/measurements.md]
 
 Each case runs in a separate process and folder. With -o the table replaces the block `chaos` of a document.
 The exit code is 1 if a promise was broken; a case whose requirements are missing is "not run".

@@ -1,6 +1,6 @@
 """Soak test: one hour of a simulated study on SQLite and PostgreSQL, for memory growth and lost data.
 
-    python -m robustness.soak [--minutes 60] [-o docs/operations/fault-tolerance.md] [--json] [--samples FILE]
+    python -m robustness.soak [--minutes 60] [-o docs/operations/measurements.md] [--json] [--samples FILE]
 
 One `giccs annotate serve` uses a SQLite file; two more share a PostgreSQL database behind nginx. On each,
 simulated workers work continuously at a moderate pace, while a requester publishes batches of HITs, collects,

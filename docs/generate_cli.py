@@ -31,7 +31,7 @@ OPTIONS = """These options mean the same in every command that has them:
 | `--figure [NAME=]FILE` | also draw a figure: .svg, .png, .json |
 | `--force` | compute existing results again |
 | `--format`, `--from` | format of the output; format of the input |
-| `--model MODEL`, `--model-judgments FILE` | a model, named as for `giccs eval`; judgments of language models |
+| `--model MODEL`, `--model-judgments FILE` | a model, as in `giccs eval`; judgments of language models |
 
 [Exit codes, JSON and messages](messages.md); [former names of options](../migration.md).
 """

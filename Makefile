@@ -43,7 +43,7 @@ $(VENV)/dev: $(VENV)/demo
 	@touch $@
 
 demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to a report
-	@HF_HUB_OFFLINE=1 $(BIN)/giccs-demo -o demo-results
+	@HF_HUB_OFFLINE=1 $(BIN)/giccs demo -o demo-results
 
 test: $(VENV)/dev $(AXE)  ## run the tests, without those of make nightly
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
@@ -132,7 +132,7 @@ audit: $(AUDIT)/bin/pip-audit  ## check the pinned versions for known vulnerabil
 	$(PYTHON) .ci/audit.py $(AUDIT)/bin/pip-audit constraints.txt
 
 explore: $(VENV)/dev  ## open the score explorer in the browser
-	$(BIN)/giccs-explore
+	$(BIN)/giccs explore
 
 docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, check its links, and print the words per page
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
@@ -145,18 +145,18 @@ cli: $(VENV)/dev  ## generate docs/reference/cli.md from the commands
 	$(BIN)/python docs/generate_cli.py
 
 catalogues: $(VENV)/dev  ## add new and changed texts to the catalogues of all languages: mturk/catalogues
-	$(BIN)/mturk-hits check-texts --update mturk/catalogues/*.po
+	$(BIN)/giccs annotate check-texts --update mturk/catalogues/*.po
 
 sample: $(VENV)/dev  ## generate the tuples, judgments, scores and benchmark of giccs-sample and giccs-sample-en
 	@$(MAKE) --no-print-directory sample-files SAMPLE=giccs/data
 	@$(MAKE) --no-print-directory sample-files SAMPLE=giccs/data/en
 
 sample-files:
-	$(BIN)/bws-make-tuples $(SAMPLE)/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o $(SAMPLE)/tuples.csv
-	$(BIN)/bws-simulate $(SAMPLE)/tuples.csv --truth $(SAMPLE)/dialogues.jsonl \
+	$(BIN)/giccs design $(SAMPLE)/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o $(SAMPLE)/tuples.csv
+	$(BIN)/giccs simulate $(SAMPLE)/tuples.csv --truth $(SAMPLE)/dialogues.jsonl \
 	    --annotators 5 --noise 0.2 --disagreement 0.2 --careless 0.02 --seed 0 -o $(SAMPLE)/judgments.csv
-	$(BIN)/bws-score $(SAMPLE)/judgments.csv --scale unit -o $(SAMPLE)/scores.csv
-	$(BIN)/giccs-build --dialogues $(SAMPLE)/dialogues.jsonl --scores $(SAMPLE)/scores.csv \
+	$(BIN)/giccs score $(SAMPLE)/judgments.csv --scale unit -o $(SAMPLE)/scores.csv
+	$(BIN)/giccs build --dialogues $(SAMPLE)/dialogues.jsonl --scores $(SAMPLE)/scores.csv \
 	    -o $(SAMPLE)/benchmark.jsonl
 
 clean:           ## remove the environment

@@ -31,7 +31,7 @@ ask() {
 ask https://work.example.org/healthz
 test "$(ask --output /dev/null --write-out '%{http_code}' http://work.example.org/)" = 308
 db=postgresql+psycopg://giccs@database/giccs
-docker compose exec -T service mturk-hits invite --workers 1 --db "$db" --site-url https://work.example.org \
+docker compose exec -T service giccs annotate invite --workers 1 --db "$db" --site-url https://work.example.org \
     > "$certificates/links.csv"
 
 # A HIT, from the first tuple of the sample to its judgment, by a requester and a worker outside of the network

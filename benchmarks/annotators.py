@@ -29,7 +29,7 @@ from bws.records import Judgments, Tuples
 from bws.simulation import simulate
 
 NOISE = 0.25
-"""Noise of a judgment, the default of bws-simulate; true scores are uniform from -1 to 1."""
+"""Noise of a judgment, the default of giccs simulate; true scores are uniform from -1 to 1."""
 CARE = (0.6, 0.8, 1.0, 1.25, 1.6)
 """Factors of the noise of careful annotators, with equal probability."""
 PER_TUPLE = 5

@@ -3,7 +3,7 @@
     python -m benchmarks.bare_service FOLDER
 
 FOLDER has the files page.html and question.html. Requests are answered by uvicorn and Starlette in threads,
-as by `mturk-hits serve`; both write transactions are durable commits to SQLite. There are no sessions,
+as by `giccs annotate serve`; both write transactions are durable commits to SQLite. There are no sessions,
 signatures, templates, limits or messages. `benchmarks.study_load` runs it after the service and prints the
 ratio.
 """

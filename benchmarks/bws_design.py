@@ -25,7 +25,7 @@ SIZES = (1_000, 10_000, 100_000)
 
 
 def main(sizes: tuple[int, ...] = SIZES) -> None:
-    print("bws-make-tuples: 2N 4-tuples, one thread, imports included")
+    print("giccs design: 2N 4-tuples, one thread, imports included")
     print("     items   wall s  peak MiB  repeated pairs  appearances  positions differ by")
     for n in sizes:
         cost = cost_of_code(MAKE.format(n=n))

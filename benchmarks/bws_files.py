@@ -1,4 +1,4 @@
-"""bws-score from a file on disk: 2N 4-tuples, 8N judgments, one thread, the whole command.
+"""giccs score from a file on disk: 2N 4-tuples, 8N judgments, one thread, the whole command.
 
     python -m benchmarks.bws_files [--large]
 
@@ -63,8 +63,8 @@ def write_files(items: int, folder: str) -> None:
 
 def row_of(items: int, file: Path) -> list[object]:
     name, output, seconds = file.name[2:], f"{file}.scores", Path(f"{file}.seconds")
-    command = [f"{Path(sys.executable).parent}/bws-score", str(file), "-o", output, "--quiet"]
-    cost = cost_of(command)
+    program = str(Path(sys.executable).with_name("giccs"))
+    cost = cost_of([program, "score", str(file), "-o", output, "--quiet"])
     names = {"file": str(file), "output": output, "seconds": str(seconds)}
     cost_of_code(TIMED.format(**names))
     inside = float(seconds.read_text())

@@ -1,4 +1,4 @@
-"""giccs-eval compared with bare sentence-transformers on the same pairs, CPU seconds of whole processes.
+"""giccs eval compared with bare sentence-transformers on the same pairs, CPU seconds of whole processes.
 
 Two thousand dialogues with five candidates each, composed of the sentences of giccs-sample: 10,000
 pairs over 12,000 distinct texts.
@@ -56,19 +56,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder) / "large.jsonl")
         write_benchmark(large(), path)
-        command = str(Path(sys.executable).parent / "giccs-eval")
-        ours = cost_of([command, "package:minilm", "--data", path, "-o", f"{folder}/r", "--quiet"])
+        command = [str(Path(sys.executable).with_name("giccs")), "eval"]
+        ours = cost_of([*command, "package:minilm", "--data", path, "-o", f"{folder}/r", "--quiet"])
         once = cost_of_code(BARE.format(path=path, unique=True))
         two_runs = cost_of_code(BARE.format(path=path, unique=False))
     print("10,000 pairs, one thread                     CPU s   peak MiB")
     for label, cost in (
-        ("giccs-eval package:minilm", ours),
+        ("giccs eval package:minilm", ours),
         ("bare model.encode of the distinct texts", once),
         ("bare model.encode of both columns", two_runs),
     ):
         print(f"{label:<42} {cost.cpu:>7.1f} {cost.peak:>10.0f}")
-    print(f"giccs-eval over bare: {ours.cpu / once.cpu:.3f}")
-    print(f"both columns over giccs-eval: {two_runs.cpu / ours.cpu:.2f}")
+    print(f"giccs eval over bare: {ours.cpu / once.cpu:.3f}")
+    print(f"both columns over giccs eval: {two_runs.cpu / ours.cpu:.2f}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 Each run of the page's script is measured with Streamlit's AppTest in this process: the work of the server
 from the click to the complete output, without drawing in the browser; also in CPU seconds of all threads.
-The start of giccs-explore (imports and reading of files) is measured separately.
+The start of giccs explore (imports and reading of files) is measured separately.
 """
 
 from __future__ import annotations

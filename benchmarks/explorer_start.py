@@ -2,7 +2,7 @@
 
     python -m benchmarks.explorer_start [--results N]
 
-giccs-explore is started as by a user, with giccs-sample and N results. A page is complete when Streamlit has
+giccs explore is started as by a user, with giccs-sample and N results. A page is complete when Streamlit has
 run its script and the browser has drawn its charts.
 """
 
@@ -49,7 +49,7 @@ def make_results(folder: Path, count: int) -> None:
 
 @contextmanager
 def server(results: Path, log: Path) -> Iterator[tuple[str, Callable[[], bool]]]:
-    """Start giccs-explore; yield its address, and a function that says whether it answers."""
+    """Start giccs explore; yield its address, and a function that says whether it answers."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     code = "from giccs_app.explorer.cli import explore; explore()"

@@ -2,9 +2,9 @@
 
     python -m benchmarks.study_load [--pace SECONDS] [--small]
 
-The service runs as `mturk-hits serve` in a separate process on a new SQLite file; publisher and workers are
-in this process. Without --pace the workers never pause, for maximum load; with --pace, they spend that number
-of seconds per HIT on average. Afterwards all assignments are read through the API: each acknowledged
+The service runs as `giccs annotate serve` in a separate process on a new SQLite file; publisher and workers
+are in this process. Without --pace the workers never pause, for maximum load; with --pace, they spend that
+number of seconds per HIT on average. Afterwards all assignments are read through the API: each acknowledged
 submission must be stored once. Without --pace the same requests are then sent to `benchmarks.bare_service`,
 whose CPU time per submission is a bound.
 """

@@ -1,4 +1,4 @@
-"""A study on several processes: `mturk-hits serve` behind nginx on one PostgreSQL, with many workers.
+"""A study on several processes: `giccs annotate serve` behind nginx on one PostgreSQL, with many workers.
 
     python -m benchmarks.study_processes [--processes 1 2 4] [--workers 200] [--hits 300] [--assignments 167]
         [-o docs/operations/measurements.md]
@@ -105,7 +105,7 @@ def servers(db: str, count: int, folder: Path) -> Iterator[str]:
 
 @contextmanager
 def serving(arguments: Sequence[str], log: Path) -> Iterator[tuple[str, int]]:
-    """Run `mturk-hits serve`; yield its address and process id when it is ready."""
+    """Run `giccs annotate serve`; yield its address and process id when it is ready."""
     code = "from mturk.cli import main; main()"
     command = [sys.executable, "-c", code, "serve", "--json", "--quiet", *arguments]
     with log.open("w") as errors:

@@ -230,7 +230,7 @@ class Plan:
 
 ASSUMPTION_NOTE = note(
     "the plan assumes that further items, tuples and annotators are like the present ones, and that tuples "
-    "have balanced opponents, like those of bws-make-tuples"
+    "have balanced opponents, like those of giccs design"
 )
 
 

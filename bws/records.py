@@ -249,7 +249,7 @@ class Judgments(HasFrame):
                 note(
                     "{unit} is biased on adaptive tuples (column purpose), in which items meet opponents of "
                     "about equal merit; use method best-worst-logit with scale counting for scores, and "
-                    "bws-stop for their precision",
+                    "giccs stop for their precision",
                     unit=what,
                 )
             )

@@ -1,6 +1,6 @@
 """Evaluation in Python: the functions behind ``giccs.evaluate``, ``giccs.compare`` and others.
 
-The numbers are those of the commands giccs-eval, giccs-report and ``giccs compare``.
+The numbers are those of the commands giccs eval, giccs report and ``giccs compare``.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ class Results(Sequence[Result], Tabular):
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Results:
-        """Read the results in a folder of giccs-eval or `save`.
+        """Read the results in a folder of giccs eval or `save`.
 
         Raises InputError for damaged results, and without any.
         """
         store = Store(folder)
         results = cls(store.with_predictions(result) for result in store.results())
         if not results:
-            message = "contains no results; create them with evaluate or giccs-eval -o"
+            message = "contains no results; create them with evaluate or giccs eval -o"
             raise InputError(Problem(os.fspath(folder), None, message))
         return results
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the results to a folder, for giccs-report, giccs-explore and `load`."""
+        """Write the results to a folder, for giccs report, giccs explore and `load`."""
         store = Store(folder)
         for result in self:
             store.add(result)
@@ -122,7 +122,7 @@ class Results(Sequence[Result], Tabular):
         )  # fmt: skip
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
-        """Return a data frame with one row per number, also for subsets (``part``), as giccs-report's CSV.
+        """Return a data frame with one row per number, also for subsets (``part``), as giccs report's CSV.
 
         library: ``pandas`` or ``polars``. The columns are model, task, data, history, part, metric, value,
         low, high, n, reason, stderr, p and setting.
@@ -153,7 +153,7 @@ class Results(Sequence[Result], Tabular):
         *,
         cluster: str = DIALOGUES,
     ) -> str:
-        """Return the tables of giccs-report, including subsets.
+        """Return the tables of giccs report, including subsets.
 
         form: ``table``, ``markdown``, ``latex`` or ``csv``. ceiling: the return value of `noise_ceiling`.
         cluster: units of the intervals, of `giccs.measures.clusters.CLUSTERS`; ``domain`` generalises to
@@ -202,7 +202,7 @@ def evaluate(
 ) -> Results:
     """Evaluate a model, or a list of models, on one or several tasks; return the results.
 
-    model: a name as in giccs-eval (a hub id, a folder, ``package:minilm``, ``baseline:chance``), a
+    model: a name as in giccs eval (a hub id, a folder, ``package:minilm``, ``baseline:chance``), a
     SentenceTransformer, CrossEncoder or MultiVectorEncoder, ``(model, tokenizer)`` of transformers or a
     pipeline with both, an object with a method ``encode(texts)``, or a function, by its required parameters:
     ``f(texts)`` returns (N, D) vectors of N texts, ``f(left, right)`` N similarities, and ``f(prompts,
@@ -213,7 +213,7 @@ def evaluate(
     task: one or several of `giccs.tasks.task_names`; by default pairwise-sts and multiple-choice-sts, as far
     as the model supports them.
     name: name of a model that is an object, in results.
-    folder: results are stored there and existing ones are reused, as by giccs-eval; those of a function only
+    folder: results are stored there and existing ones are reused, as by giccs eval; those of a function only
     if it has an attribute ``revision``.
     limit: use only the first dialogues, sentence pairs or similar units.
     progress: show progress bars; by default on a terminal and in notebooks.
@@ -318,7 +318,7 @@ def judge(
     progress: bool | None = None,
     **options: Any,
 ) -> Judgments:
-    """Let a language model judge tuples, as bws-judge; return its judgments.
+    """Let a language model judge tuples, as giccs judge; return its judgments.
 
     tuples: those of `bws.make_tuples`, or a file. model: as for `evaluate`; a language model.
     data: a file of dialogues with candidates, or a benchmark.
@@ -326,7 +326,7 @@ def judge(
     of `language` if the data state none.
     orders: number of cyclic orders of the items, by default all. repeats: calls per order, of a model on a
     server. limit: use only the first tuples.
-    choose_by, answer, chat_template, max_tokens: see bws-judge.
+    choose_by, answer, chat_template, max_tokens: see giccs judge.
     options: those of `giccs.models.ModelOptions`, such as ``device`` and ``seed``.
 
     Answers are not stored, except by models on a server. Invalid ones are listed in `Judgments.left_out`.

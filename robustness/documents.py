@@ -55,8 +55,8 @@ class Step:
 def steps(page: str) -> Iterator[Step]:
     """Yield the commands and Python sessions of a page in order.
 
-    >>> list(steps("```console\\n$ bws-score a \\\\\\n> --json\\n{}\\n```\\n"))[0].text
-    'bws-score a \\\\\\n--json'
+    >>> list(steps("```console\\n$ giccs score a \\\\\\n> --json\\n{}\\n```\\n"))[0].text
+    'giccs score a \\\\\\n--json'
     """
     for block in BLOCK.finditer(page):
         mark = MARK.search(page[: block.start()])

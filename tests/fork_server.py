@@ -48,16 +48,16 @@ LIGHT = (
 )  # fmt: skip
 """Imported at the start. No module of them may start a thread that its functions need."""
 HEAVY = {
-    r"(package|causal|encoder|static):|(train|demo|giccs-demo|--sweep)$": (
+    r"(package|causal|encoder|static):|(train|demo|giccs demo|--sweep)$": (
         "torch",
         "sentence_transformers",
     ),
-    r"(stats|demo|giccs-stats|giccs-demo|giccs-card|--export-space)$": (
+    r"(stats|demo|giccs stats|giccs demo|giccs card|--export-space)$": (
         "spacy",
         "simplemma",
         "lexicalrichness",
     ),
-    r"(--figure|levels|giccs-explore|demo|giccs-demo)$": ("altair", "vl_convert"),
+    r"(--figure|levels|giccs explore|demo|giccs demo)$": ("altair", "vl_convert"),
 }
 """A word of a call -> modules that a process beside the server imports before the first call with it."""
 MESSAGE = 2**17

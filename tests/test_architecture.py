@@ -29,11 +29,11 @@ SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scrip
 GROUPS = {
     "giccs": WORKFLOW,
     "giccs data": DATA,
-    "mturk-hits": HITS,
-    "mturk-hits person": PERSON,
-    "mturk-hits prolific": PROLIFIC,
-    "giccs-csts": CSTS,
-    "giccs-evalrank": EVALRANK,
+    "giccs annotate": HITS,
+    "giccs annotate person": PERSON,
+    "giccs annotate prolific": PROLIFIC,
+    "giccs csts": CSTS,
+    "giccs evalrank": EVALRANK,
 }
 COMMANDS = SCRIPTS | {
     f"{group} {name}": target for group, below in GROUPS.items() for name, target in below.items()

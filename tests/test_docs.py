@@ -69,10 +69,8 @@ def run_page(found, page, tmp_path, monkeypatch, commands):
         stop_servers(tmp_path)
 
 
-SERVE = re.compile(r"((?:mturk-hits|giccs annotate) serve)\b(?!.*--port)", re.S)
-AT_DEFAULT = re.compile(
-    r"((?:mturk-hits|giccs annotate) (?:publish|simulate))\b(?!.*--endpoint)", re.S
-)
+SERVE = re.compile(r"(giccs annotate serve)\b(?!.*--port)", re.S)
+AT_DEFAULT = re.compile(r"(giccs annotate (?:publish|simulate))\b(?!.*--endpoint)", re.S)
 PORT = re.compile(r"(?:--port |127\.0\.0\.1:)(\d{4,5})\b")
 
 
@@ -107,15 +105,15 @@ def free_port():
 
 def test_ports_of_pages_are_replaced():
     page = (
-        "```console\n$ mturk-hits serve --db a &\n$ mturk-hits publish t.csv\nat http://127.0.0.1:8765\n"
-        "$ giccs-explore --port 8611\nport 8611 is in use\n$ mturk-hits serve --port 0\n```\n"
+        "```console\n$ giccs annotate serve --db a &\n$ giccs annotate publish t.csv\nat http://127.0.0.1:8765\n"
+        "$ giccs explore --port 8611\nport 8611 is in use\n$ giccs annotate serve --port 0\n```\n"
     )
     serve, publish, explore, any_port = with_free_ports(list(steps(page)))
-    port = re.fullmatch(r"mturk-hits serve --port (\d+) --db a &", serve.text)[1]
-    assert publish.text == f"mturk-hits publish --endpoint http://127.0.0.1:{port} t.csv"
+    port = re.fullmatch(r"giccs annotate serve --port (\d+) --db a &", serve.text)[1]
+    assert publish.text == f"giccs annotate publish --endpoint http://127.0.0.1:{port} t.csv"
     assert publish.expected == (f"at http://127.0.0.1:{port}",)
     assert explore.expected == (f"port {explore.text.split()[-1]} is in use",)
-    assert any_port.text == "mturk-hits serve --port 0"
+    assert any_port.text == "giccs annotate serve --port 0"
     assert not {port, explore.text.split()[-1]} & {"8765", "8611"}
 
 

@@ -97,7 +97,7 @@ def test_many_lines_that_are_not_json_are_one_problem(folder):
     (folder / "s.jsonl").write_text("item,score\n" + "a,1\n" * 80)
     for command, more in ((validate, []), (make_tuples, ["-k", "2"])):
         (line,) = problems(command, "s.jsonl", *more).splitlines()
-        assert line == ("s.jsonl: this is a scores file (CSV); giccs-build --scores reads it")
+        assert line == ("s.jsonl: this is a scores file (CSV); giccs build --scores reads it")
 
 
 def test_a_benchmark_that_lacks_a_key_is_no_other_kind_of_file(folder):

@@ -146,7 +146,7 @@ def check_stopped(done, kept):
     assert "Traceback" not in done.stderr
     assert f"stopped: {kept}" in done.stderr
     assert done.stderr.strip().endswith("Aborted!")
-    assert done.returncode == 1
+    assert done.returncode == 130
 
 
 def test_an_interrupt_in_a_callback_of_the_interpreter_is_not_lost():

@@ -58,7 +58,7 @@ WITHOUT = {
     "bws-score": "{judgments} --bootstrap 5 -o s.csv",
     "bws-reliability": "{judgments} --trials 2",
     "bws-agreement": "{judgments}",
-    "bws-verdict": "{judgments} --models {model_judgments}",
+    "bws-verdict": "{judgments} --model-judgments {model_judgments}",
     "bws-simulate": "{tuples} --truth {truth} --annotators 2 -o j.csv",
     "bws-next": "{first_judgments} --tuples {first_tuples} -n 2",
     "bws-stop": "{first_judgments} --tuples {first_tuples}",

@@ -376,7 +376,7 @@ def test_batch_results_of_simulated_workers_are_replaced(tmp_path):
 
 
 def test_a_comment_shows_that_pseudonymous_judgments_are_simulated(study):
-    """As from mturk-hits simulate, whose workers have pseudonyms in the collected judgments."""
+    """As from giccs annotate simulate, whose workers have pseudonyms in the collected judgments."""
     header, *rows = Path("people.csv").read_text().splitlines()
     commented = [f"{header},comment", *(f"{row},simulated" for row in rows)]
     Path("collected.csv").write_text("\n".join(commented) + "\n")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -13,49 +10,44 @@ import pytest
 from click.testing import CliRunner
 
 from bws.base.options import RenamedOption
+from tests.test_option_values import all_commands
 
 ROOT = Path(__file__).parents[1]
 FORMER_NAMES = {
-    "bws-agreement": {"--part": "--column"},
-    "bws-make-tuples": {"--apart": "--keep-apart", "--together": "--keep-together"},
-    "bws-next": {"--part": "--column"},  # of `judgments_options`
-    "bws-reliability": {"--part": "--column"},
-    "bws-score": {"--part": "--column", "--model-interval": "--intervals"},
-    "bws-stop": {"--part": "--column"},
-    "bws-verdict": {"--part": "--column"},
-    "giccs-csts pairs": {
+    "giccs agreement": {"--part": "--column"},
+    "giccs design": {"--apart": "--keep-apart", "--together": "--keep-together"},
+    "giccs next": {"--part": "--column"},  # of `judgments_options`
+    "giccs reliability": {"--part": "--column"},
+    "giccs simulate": {"--model": "--distribution"},
+    "giccs import": {"--format": "--from"},
+    "giccs judge": {"--data": "--dialogues"},
+    "giccs score": {
+        "--part": "--column",
+        "--model-interval": "--intervals",
+        "--models": "--model-judgments",
+    },
+    "giccs stop": {"--part": "--column"},
+    "giccs verdict": {"--part": "--column", "--models": "--model-judgments"},
+    "giccs csts pairs": {
         "--iou-at-most": "--max-iou",
         "--distance-at-least": "--min-distance",
         "--ratio-at-least": "--min-ratio",
         "--length-at-least": "--min-length",
         "--distance-at-most": "--max-distance",
     },
-    "giccs-csts relabel": {"--test": "--test-share"},
-    "giccs-csts train": {
+    "giccs csts relabel": {"--test": "--test-share"},
+    "giccs csts train": {
         "--base": "--model",
         "--batch": "--batch-size",
         "--rows-at-once": "--micro-batch-size",
     },
-    "mturk-hits publish": {"--insist-on-production": "--confirm-production"},
-    "mturk-hits simulate": {
+    "giccs annotate publish": {"--insist-on-production": "--confirm-production"},
+    "giccs annotate simulate": {
         "--returns": "--return-rate",
         "--abandons": "--abandon-rate",
         "--pace": "--seconds-per-hit",
     },
 }
-
-
-def commands() -> Iterator[tuple[str, click.Command]]:
-    """Yield the name of every command and subcommand, with the command, except for equal names."""
-    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-    for name, target in scripts.items():
-        module, function = target.split(":")
-        command = getattr(import_module(module), function)
-        yield name, command
-        for subcommand in getattr(command, "subcommands", ()):
-            below = command.get_command(click.Context(command), subcommand)
-            if below.name == f"{name} {subcommand}":
-                yield below.name, below
 
 
 def renamed_options(command: click.Command) -> dict[str, RenamedOption]:
@@ -67,7 +59,7 @@ def renamed_options(command: click.Command) -> dict[str, RenamedOption]:
     }
 
 
-COMMANDS = dict(commands())
+COMMANDS = {" ".join(words): command for words, command in all_commands()}
 
 
 def test_the_list_of_renamed_options_is_complete():
@@ -98,7 +90,7 @@ def test_a_former_name_sets_the_option_and_warns(name, capsys):
 
 def test_words_after_two_hyphens_are_not_replaced(capsys):
     words = ["--apart", "a.csv", "--", "--apart"]
-    replaced = COMMANDS["bws-make-tuples"].use_current_names(words)
+    replaced = COMMANDS["giccs design"].use_current_names(words)
     assert replaced == ["--keep-apart", "a.csv", "--", "--apart"]
     assert capsys.readouterr().err.count("deprecated") == 1
 
@@ -106,7 +98,7 @@ def test_words_after_two_hyphens_are_not_replaced(capsys):
 def test_a_former_name_computes_the_same(tmp_path):
     judgments = str(ROOT / "giccs" / "data" / "judgments.csv")
     run = CliRunner().invoke
-    score = COMMANDS["bws-score"]
+    score = COMMANDS["giccs score"]
     call = [judgments, "--method", "best-worst-logit", "--json", "-o", str(tmp_path / "s.csv")]
     former, current = (run(score, [*call, flag]) for flag in ("--model-interval", "--intervals"))
     assert former.exit_code == current.exit_code == 0

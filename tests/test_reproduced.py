@@ -33,7 +33,7 @@ def recipe(values, published=None, name="made", **options):
         name,
         "[a paper](https://b.org)",
         "[a place](https://c.org)",
-        "bws-score made.csv",
+        "giccs score made.csv",
         published or {"mean": "0.50", "rows": "1,200", "rate": "0.9 to 1.0"},
         lambda folder: values,
         **options,
@@ -112,7 +112,7 @@ def test_a_page_is_read_as_it_was_written(tmp_path):
     }
     assert "- mean: rounding.\n- rate: another rule.\n- A remark." in text
     assert "Expected as `a.csv`, `b.csv` in the folder of the data." in text
-    assert "    bws-score made.csv\n" in text
+    assert "    giccs score made.csv\n" in text
     with pytest.raises(ValueError, match="no rows"):
         parsed("# Title\n")
 

@@ -34,9 +34,7 @@ def commands_of(text):
     """The commands of a text, one a line, lines that go on joined."""
     joined = text.replace("\\\n", " ")
     return [
-        line.split()
-        for line in map(str.strip, joined.splitlines())
-        if line.startswith(("bws-", "giccs-"))
+        line.split() for line in map(str.strip, joined.splitlines()) if line.startswith("giccs ")
     ]
 
 

@@ -91,7 +91,7 @@ STUDIES = (
 """People and the judges that are combined with them."""
 EXTREME_SD = 2.75
 """Standard deviation of the utilities from which extreme items have their own cells."""
-STATEMENTS = {False: "giccs score --models", True: "giccs score --models --pool"}
+STATEMENTS = {False: "giccs score --model-judgments", True: "giccs score --model-judgments --pool"}
 
 
 def cells() -> list[Cell]:

@@ -63,7 +63,7 @@ def _cell(method: str, flag: str, design: str, annotators: int, tastes: float) -
 def _powered_cell(judge: str) -> Cell:
     size, annotators = prediction_powered.N_ITEMS, prediction_powered.ANNOTATORS
     of_all, study = f"{POWERED.per_tuple} of {annotators}", partial(_powered, judge)
-    statement = f"counting --models ({judge} judge)"
+    statement = f"counting --model-judgments ({judge} judge)"
     return _ranks_cell(statement, size, of_all, prediction_powered.TASTES, study)
 
 

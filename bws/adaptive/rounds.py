@@ -213,8 +213,8 @@ def check_choice(tuples: Tuples) -> None:
     if possible < MIN_TUPLES_PER_ITEM * size:
         raise ValueError(
             f"adaptive rounds gain nothing here: {size} items have only {possible} possible tuples of "
-            f"{tuples.k}, which can all be judged; use them all (bws-make-tuples) and choose the number of "
-            "annotators by the reliability that you need (bws-reliability --plan)"
+            f"{tuples.k}, which can all be judged; use them all (giccs design) and choose the number of "
+            "annotators by the reliability that you need (giccs reliability --plan)"
         )
 
 

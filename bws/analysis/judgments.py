@@ -165,9 +165,9 @@ AGREEMENT = Analysis(
     title="Agreement",
     summary="Compute inter-annotator agreement: Krippendorff's alpha and strong agreement.",
     example="""
-    bws-agreement judgments.csv
-    bws-agreement judgments.csv --metadata dialogues.jsonl --by source,n_turns --intervals
-    bws-agreement judgments.csv --annotators --items --figure annotators=annotators.svg
+    giccs agreement judgments.csv
+    giccs agreement judgments.csv --metadata dialogues.jsonl --by source,n_turns --intervals
+    giccs agreement judgments.csv --annotators --items --figure annotators=annotators.svg
     """,
     text="Krippendorff’s α of the judgments of the same tuples: 0 for random answers, 1 for equal ones. "
     "Strong agreement: at least 80 % of the annotators gave the same answer.",
@@ -198,11 +198,11 @@ RELIABILITY = Analysis(
     title="Reliability",
     summary="Estimate the reliability of the scores by split halves and from variance components.",
     example="""
-    bws-reliability judgments.csv
-    bws-reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
-    bws-reliability judgments.csv --split annotator --curve
-    bws-reliability judgments.csv --format latex --caption "Split-half reliability" > reliability.tex
-    bws-reliability pilot.csv --plan --target 0.95 --price 0.05 --figure plan.svg
+    giccs reliability judgments.csv
+    giccs reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
+    giccs reliability judgments.csv --split annotator --curve
+    giccs reliability judgments.csv --format latex --caption "Split-half reliability" > reliability.tex
+    giccs reliability pilot.csv --plan --target 0.95 --price 0.05 --figure plan.svg
     """,
     text="Split-half reliability: the correlation between scores from two random halves of the judgments.",
     pictures=[

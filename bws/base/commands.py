@@ -1,6 +1,6 @@
 """Common behaviour of all commands: --json, --quiet, --verbose, --version, examples, and error handling.
 
-Exit codes: 0 success; 2 invalid usage or input; 1 other failure.
+Exit codes: 0 success; 2 invalid usage or input; 1 other failure; 130 interrupted by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import IO, Any, TypeVar
@@ -26,6 +26,10 @@ from bws.base.terminal import echo, printable, say
 
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as that of a shell: 128 + SIGINT."""
+ANSWERED = "bws.base.answered"
+"""Key of a context's meta, set when the document of --json has been printed."""
 FILES_KEPT = "output files are complete or unchanged"
 T = TypeVar("T")
 
@@ -54,6 +58,8 @@ class Console:
         """Print the result: `text`, or with --json only the document."""
         if self.as_json:
             text = json.dumps(json_ready(document), ensure_ascii=False, indent=2)
+            if context := click.get_current_context(silent=True):
+                context.meta[ANSWERED] = True
         echo(text)
 
     def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
@@ -128,14 +134,20 @@ class Command(click.Command):
         """Write the example after the options."""
         _write_example(formatter, self, ctx)
 
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
         """Parse the arguments."""
-        with _printable_errors():
-            return super().make_context(*args, **kwargs)
+        with _reported_errors("--json" in args, {}):
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; convert input and system errors to messages and exit codes."""
-        with _printable_errors():
+        with _reported_errors(bool(ctx.params.get("as_json")), ctx.meta):
             return self._invoke(ctx)
 
     def _invoke(self, ctx: click.Context) -> Any:
@@ -170,12 +182,26 @@ class Command(click.Command):
 
 
 @contextmanager
-def _printable_errors() -> Iterator[None]:
+def _reported_errors(as_json: bool, meta: Mapping[str, Any]) -> Iterator[None]:
+    """Escape the messages of errors; with --json, print a document unless that of the answer is printed."""
     try:
-        yield
+        with _interrupted_with_its_code():
+            yield
     except click.ClickException as error:
         vars(error)["message"] = printable(error.message)  # Final in click's annotations
+        if as_json and ANSWERED not in meta:
+            with suppress(OSError):  # The error may be that of standard output.
+                echo(json.dumps({"error": error.format_message()}, ensure_ascii=False, indent=2))
         raise
+
+
+@contextmanager
+def _interrupted_with_its_code() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("\nAborted!")
+        raise click.exceptions.Exit(INTERRUPTED) from None
 
 
 class _BadInput(click.ClickException):
@@ -318,7 +344,8 @@ def imported_command(reference: str) -> click.Command:
     """Return the command at ``module:function``; raise ClickException if an optional module is missing."""
     module, function = reference.split(":")
     try:
-        command: click.Command = getattr(import_module(module), function)
+        with _interrupted_with_its_code():
+            command: click.Command = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
         raise missing_module(error) or error from None
     return command

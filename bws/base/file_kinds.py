@@ -126,36 +126,36 @@ class FileKind:
 KINDS = {
     kind.name: kind
     for kind in (
-        FileKind("judgments", "a judgments file", "bws-score computes scores from it"),
-        FileKind("tuples", "a tuples file", "bws-simulate and mturk-hits publish read it"),
+        FileKind("judgments", "a judgments file", "giccs score computes scores from it"),
+        FileKind("tuples", "a tuples file", "giccs simulate and giccs annotate publish read it"),
         FileKind(
             "pairs", "a file of rated pairs",
             'the task sentence-similarity reads it (--task sentence-similarity; task="sentence-similarity")',
         ),
         FileKind(
-            "benchmark", "a benchmark", "giccs-eval --data reads it",
+            "benchmark", "a benchmark", "giccs eval --data reads it",
             frozenset({"item_id", "utterance", "score"}),
         ),
         FileKind(
-            "dialogues", "a dialogues file", "giccs-build converts it to a benchmark",
+            "dialogues", "a dialogues file", "giccs build converts it to a benchmark",
             frozenset({"dialogue_id", "turns"}),
         ),
         FileKind(
-            "soft-targets", "a soft targets file", "giccs-card --soft-targets includes it in a dataset card",
+            "soft-targets", "a soft targets file", "giccs card --soft-targets includes it in a dataset card",
             frozenset({"tuple_id", "item", "p_best", "p_worst"}),
         ),
-        FileKind("scores", "a scores file", "giccs-build --scores reads it"),
+        FileKind("scores", "a scores file", "giccs build --scores reads it"),
         FileKind(
-            "csts", "a C-STS file", "giccs-csts and giccs-eval --task csts read it",
+            "csts", "a C-STS file", "giccs csts and giccs eval --task csts read it",
             frozenset({"sentence1", "sentence2", "condition"}),
         ),
         FileKind(
-            "dialogue-table", "a table of dialogues", "giccs-build import converts it to a dialogues file",
+            "dialogue-table", "a table of dialogues", "giccs import converts it to a dialogues file",
             frozenset({"context", "candidates"}),
         ),
         *(
             FileKind(
-                name, "a chat log", "giccs-build import converts it to a dialogues file", frozenset({key})
+                name, "a chat log", "giccs import converts it to a dialogues file", frozenset({key})
             )
             for name, key in (("chats", "messages"), ("sharegpt", "conversations"))
         ),
@@ -214,7 +214,7 @@ def remark(columns: Iterable[str], expected: str = "") -> str:
         its columns, which may have lost the others.
 
     >>> remark(["dialogue_id", "turns"])
-    '; this is a dialogues file; giccs-build converts it to a benchmark'
+    '; this is a dialogues file; giccs build converts it to a benchmark'
     >>> remark(["dialogue_id", "turns"], "dialogues"), remark(["a"])
     ('', '')
     >>> remark(["dialogue_id", "turns", "item_id"], "benchmark")

@@ -1,5 +1,4 @@
-"""bws-make-tuples, bws-simulate, bws-score, bws-reliability, bws-agreement, bws-verdict, bws-next and
-bws-stop.
+"""giccs design, simulate, score, reliability, agreement, verdict, next and stop.
 
 Heavy modules are imported only when a command runs, so that --help is fast.
 """

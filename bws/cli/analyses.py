@@ -119,5 +119,5 @@ def _write(drawing: Drawing, judgments: Judgments, path: str) -> None:
     write_chart(finished(drawing, judgments), path)
 
 
-reliability = judgments_command("bws-reliability", load_analysis("reliability"))
-agreement = judgments_command("bws-agreement", load_analysis("agreement"))
+reliability = judgments_command("giccs reliability", load_analysis("reliability"))
+agreement = judgments_command("giccs agreement", load_analysis("agreement"))

@@ -1,4 +1,4 @@
-"""bws-make-tuples and bws-simulate: designs and simulated judgments."""
+"""giccs design and giccs simulate: designs and simulated judgments."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ OPTION_NAMES = {
 
 
 @command(
-    "bws-make-tuples",
+    "giccs design",
     example="""
-    bws-make-tuples items.txt -k 4 --factor 2 --seed 0 -o tuples.csv
-    bws-make-tuples items.txt -k 4 --fresh 4 -o rounds.csv
-    bws-make-tuples dialogues.jsonl -k 3 --tuples 10 --audit -o tuples.csv
+    giccs design items.txt -k 4 --factor 2 --seed 0 -o tuples.csv
+    giccs design items.txt -k 4 --fresh 4 -o rounds.csv
+    giccs design dialogues.jsonl -k 3 --tuples 10 --audit -o tuples.csv
     """,
 )
 @click.argument("items", type=INPUT, metavar="ITEMS")
@@ -205,12 +205,12 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 
 
 @command(
-    "bws-simulate",
+    "giccs simulate",
     example="""
-    bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
-    bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
-    bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
-    bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
+    giccs simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
+    giccs simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
+    giccs simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
+    giccs simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
 @click.argument("tuples", type=INPUT, metavar="TUPLES")
@@ -242,8 +242,9 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     metavar="S",
 )
 @option(
-    "--model",
-    "Error distribution: that of the best-worst logit, or normal.",
+    "--distribution model",
+    "Distribution of the error: that of the best-worst logit, or normal.",
+    former_names="--model",
     choices="gumbel thurstone",
     default="gumbel",
 )
@@ -289,8 +290,9 @@ def simulate(
     """Simulate judgments of tuples by annotators of known accuracy.
 
     With --model-correlation, a table shows the number of judgments by people that prediction-powered and
-    pooled scores (bws-score --models) need for the width of the intervals of the simulated judgments alone,
-    by the share of tuples that people judge. The model is simulated as well: it judges all tuples.
+    pooled scores (giccs score --model-judgments) need for the width of the intervals of the simulated
+    judgments alone, by the share of tuples that people judge. The model is simulated as
+    well: it judges all tuples.
     """
     from bws.files import read_tuples, write_judgments
     from bws.simulation import read_truth

@@ -101,7 +101,7 @@ target_option = option(
 new_items_option = option(
     "--new-items",
     "Items of which those that are new enter the study: the round links each to earlier items, instead of "
-    "choosing tuples. A file as for bws-make-tuples.",
+    "choosing tuples. A file as for giccs design.",
     type=INPUT,
     metavar="ITEMS",
 )

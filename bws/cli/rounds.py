@@ -1,4 +1,4 @@
-"""bws-next and bws-stop: rounds of an adaptive study, and its end."""
+"""giccs next and giccs stop: rounds of an adaptive study, and its end."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ EARLIER_TUPLES = "Tuples of an earlier round; repeat the option for further roun
 
 
 @command(
-    "bws-next",
+    "giccs next",
     example="""
-    bws-next judgments.csv --tuples round1.csv -n 50 -o round2.csv
-    bws-next judgments.csv --tuples round1.csv --tuples round2.csv -n 50 -o round3.csv
-    bws-next judgments.csv --tuples round1.csv --new-items more.txt -o round2.csv
+    giccs next judgments.csv --tuples round1.csv -n 50 -o round2.csv
+    giccs next judgments.csv --tuples round1.csv --tuples round2.csv -n 50 -o round3.csv
+    giccs next judgments.csv --tuples round1.csv --new-items more.txt -o round2.csv
     """,
 )
 @judgments_options
@@ -74,7 +74,7 @@ def next_round(
     """Choose the tuples of the next round of an adaptive study from the judgments so far.
 
     Items that the judgments cannot yet order meet in a tuple. Each tuple is meant for one annotator. Score
-    the judgments of all rounds together with bws-score --method best-worst-logit --scale counting.
+    the judgments of all rounds together with giccs score --method best-worst-logit --scale counting.
     """
     from bws.adaptive import next_round as chosen
     from bws.adaptive import round_of_new_items
@@ -104,10 +104,10 @@ def next_round(
 
 
 @command(
-    "bws-stop",
+    "giccs stop",
     example="""
-    bws-stop judgments.csv --tuples round1.csv --tuples round2.csv --target 0.95
-    bws-stop judgments.csv --items watched.csv
+    giccs stop judgments.csv --tuples round1.csv --tuples round2.csv --target 0.95
+    giccs stop judgments.csv --items watched.csv
     """,
 )
 @judgments_options

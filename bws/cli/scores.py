@@ -1,4 +1,4 @@
-"""bws-score: scores of items from judgments."""
+"""giccs score: scores of items from judgments."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def _methods() -> Sequence[str]:
 
 
 @command(
-    "bws-score",
+    "giccs score",
     example="""
-    bws-score judgments.csv -o scores.csv
-    bws-score judgments.csv --intervals --format latex --columns item,score,low,high -o scores.tex
-    bws-score judgments.csv --scale unit --intervals
-    bws-score judgments.csv --intervals --ranks -o scores.csv
-    bws-score judgments.csv --soft-targets soft-targets.csv -o scores.csv
-    bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
-    bws-score judgments.csv --method elo --bootstrap 1000 --cluster annotator
-    bws-score judgments.csv --models model-judgments.csv -o scores.csv
-    bws-score judgments.csv --models model-judgments.csv --pool -o scores.csv
-    bws-score annotations.csv --from km --method bradley-terry --format km -o scores.tsv
+    giccs score judgments.csv -o scores.csv
+    giccs score judgments.csv --intervals --format latex --columns item,score,low,high -o scores.tex
+    giccs score judgments.csv --scale unit --intervals
+    giccs score judgments.csv --intervals --ranks -o scores.csv
+    giccs score judgments.csv --soft-targets soft-targets.csv -o scores.csv
+    giccs score judgments.csv --method best-worst-logit --scale counting -o scores.csv
+    giccs score judgments.csv --method elo --bootstrap 1000 --cluster annotator
+    giccs score judgments.csv --model-judgments model.csv -o scores.csv
+    giccs score judgments.csv --model-judgments model.csv --pool -o scores.csv
+    giccs score annotations.csv --from km --method bradley-terry --format km -o scores.tsv
     """,
 )
 @judgments_options
@@ -101,8 +101,8 @@ def _methods() -> Sequence[str]:
 )
 @option(
     "--ranks",
-    "With --intervals, --bootstrap or --models: the columns rank_low and rank_high, the ranks of an item in "
-    "its group (1 for the highest score) that hold for all its items at once with 95 %.",
+    "With --intervals, --bootstrap or --model-judgments: the columns rank_low and rank_high, the ranks "
+    "of an item in its group (1 for the highest score) that hold for all its items at once with 95 %.",
     is_flag=True,
 )
 @option(
@@ -125,17 +125,18 @@ def _methods() -> Sequence[str]:
     metavar="JUDGMENTS",
 )
 @option(
-    "--models",
+    "--model-judgments models",
     "Judgments by language models of other tuples of the same design, of which people judged a random part. "
     "They predict people's judgments: scores and intervals are prediction-powered, which is valid whatever "
     "the bias of the models. Counting only.",
+    former_names="--models",
     type=INPUT,
-    metavar="JUDGMENTS",
+    metavar="FILE",
 )
 @option(
     "--pool",
-    "With --models: shrink the scores towards their regression on the scores of the models. More precise on "
-    "average over the items, but not valid for each item.",
+    "With --model-judgments: shrink the scores towards their regression on the scores of the models. More "
+    "precise on average over the items, but not valid for each item.",
     is_flag=True,
 )
 @option(
@@ -210,7 +211,7 @@ def score(
         raise click.UsageError(f"--columns cannot be combined with --format {style.form}")
     options = {name: value for name, value in options.items() if value is not None}
     if pool and not models:
-        raise click.UsageError("--pool requires --models")
+        raise click.UsageError("--pool requires --model-judgments")
     if models:
         _check_counting_alone(method, anchors, options, merge_variants=merge_variants)
     if options["ranks"]:
@@ -268,7 +269,7 @@ def _warn_of_missing_texts(console: Console, scores: Scores, path: str) -> None:
 def _check_ranks(*, has_intervals: bool, pool: bool) -> None:
     """Raise UsageError for scores without intervals, or without one that holds for each item."""
     if not has_intervals:
-        raise click.UsageError("--ranks requires --intervals, --bootstrap or --models")
+        raise click.UsageError("--ranks requires --intervals, --bootstrap or --model-judgments")
     if pool:
         raise click.UsageError(
             "--ranks cannot be combined with --pool: intervals of pooled scores hold on average over the "
@@ -279,7 +280,7 @@ def _check_ranks(*, has_intervals: bool, pool: bool) -> None:
 def _check_counting_alone(
     method: str, anchors: Sequence[str], options: Mapping[str, Any], *, merge_variants: bool
 ) -> None:
-    """Raise UsageError for options that cannot be combined with --models."""
+    """Raise UsageError for options that cannot be combined with --model-judgments."""
     excluded = {
         f"--method {method}": method != "counting",
         "--scale counting": options["scale"] == "counting",
@@ -288,7 +289,7 @@ def _check_counting_alone(
         "--merge-variants": merge_variants,
     } | {f"--{name}": True for name in ("prior", "passes") if name in options}
     if given := [name for name, is_given in excluded.items() if is_given]:
-        raise click.UsageError(f"--models cannot be combined with {given[0]}")
+        raise click.UsageError(f"--model-judgments cannot be combined with {given[0]}")
 
 
 def _write(scores: Scores, output: str, style: TableStyle) -> None:

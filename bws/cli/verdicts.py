@@ -1,4 +1,4 @@
-"""bws-verdict: whether language models may replace annotators."""
+"""giccs verdict: whether language models may replace annotators."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 @command(
-    "bws-verdict",
+    "giccs verdict",
     example="""
-    bws-verdict judgments.csv --models model-judgments.csv
-    bws-verdict judgments.csv --models small.csv --models large.csv --epsilon 0.15
-    bws-verdict judgments.csv --models model-judgments.csv --json > verdict.json
+    giccs verdict judgments.csv --model-judgments model.csv
+    giccs verdict judgments.csv --model-judgments small.csv --model-judgments large.csv --epsilon 0.15
+    giccs verdict judgments.csv --model-judgments model.csv --json > verdict.json
     """,
 )
 @judgments_options
 @allow_copies_option
 @option(
-    "--models",
-    "Judgments of language models, as written by bws-judge (annotator model:NAME@REVISION). Can be repeated.",
-    multiple=True, required=True, type=INPUT, metavar="FILE",
+    "--model-judgments models",
+    "Judgments of language models, as from giccs judge (annotator model:NAME@REVISION). Can be repeated.",
+    multiple=True, required=True, type=INPUT, metavar="FILE", former_names="--models",
 )  # fmt: skip
 @option(
     "--epsilon",
@@ -68,8 +68,8 @@ def verdict(
 
     JUDGMENTS are those of people. The verdict is that of the alternative annotator test. The tables below
     it are the evidence: comparisons with each annotator, agreement with people, position bias and
-    consistency of each model, the savings of people's judgments with --models of bws-score, and the report
-    on annotators.
+    consistency of each model, the savings of people's judgments with --model-judgments of giccs score, and
+    the report on annotators.
     """
     from bws.model_verdict import verdict as decide
     from bws.paragraphs.judgments import study_sentences, verdict_sentences

@@ -1,8 +1,8 @@
 """Answers of people in files, which are not replaced by simulated answers or those of language models.
 
 An answer is simulated if its annotator has a name of `bws.model_annotators.is_simulated`, or if its comment
-is ``simulated``, the comment of every answer of mturk-hits simulate; it is a model's if its annotator has a
-name of `bws.model_annotators.is_model`. All other answers, also those without an annotator, are people's.
+is ``simulated``, the comment of every answer of giccs annotate simulate; it is a model's if its annotator
+has a name of `bws.model_annotators.is_model`. All others, also those without an annotator, are people's.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def read_items(
     item_column, group_column: columns of a table or keys of JSON Lines. The item column is optional for a
     single
         column; for one of item, item_id, utterance_id and id with one of group and dialogue_id; for tables
-        with both item and group; and for scores written by bws-score. It is required for any other table,
+        with both item and group; and for scores written by giccs score. It is required for any other table,
         which could be misread. The default group column is group or else dialogue_id. Items of dialogues are
         the utterance_id of their candidates, grouped by dialogue_id.
 

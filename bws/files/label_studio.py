@@ -1,4 +1,4 @@
-"""Results of Label Studio, exported as JSON or CSV, of tasks written by ``mturk-hits export``.
+"""Results of Label Studio, exported as JSON or CSV, of tasks written by ``giccs annotate export``.
 
 A task's data contain ``tuple_id``, ``group`` and the items ``item1``, ``item2``, ... in display order; the
 controls ``best`` and ``worst`` return letters from A. Source: Label Studio documentation, "Label Studio JSON
@@ -146,7 +146,7 @@ def _annotator(annotation: Mapping[str, Any]) -> str:
 
 def _problems(annotation: Mapping[str, Any], choices: Mapping[str, str], k: int) -> Iterator[str]:
     if k < 2:
-        yield "the data have no item1, item2, ...; expected a task that mturk-hits export wrote"
+        yield "the data have no item1, item2, ...; expected a task that giccs annotate export wrote"
         return
     if annotation.get("was_cancelled"):
         yield "the annotator skipped the task; skip invalid rows to ignore it"

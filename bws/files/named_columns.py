@@ -147,7 +147,7 @@ def proposal(table: Table) -> str:
     options = " ".join(
         f"--column {role}={shlex.quote(roles[role])}" for role in ROLES if role in roles
     )
-    return f"bws-score {shlex.quote(table.file)} {options}" if roles else ""
+    return f"giccs score {shlex.quote(table.file)} {options}" if roles else ""
 
 
 def _wide_roles(table: Table) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """Output of Potato: tuples with ``_bws_items`` and, per annotator, the selected positions.
 
 The positions are values of a scheme ``bws``, or labels of two schemes ``best`` and ``worst`` of type
-``radio``, as in the projects of ``mturk-hits export``. Source: Potato documentation, "Best-Worst Scaling",
-and output of potato-annotation 2.12.
+``radio``, as in the projects of ``giccs annotate export``. Source: Potato documentation, "Best-Worst
+Scaling", and output of potato-annotation 2.12.
 """
 
 from __future__ import annotations

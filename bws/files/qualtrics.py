@@ -1,4 +1,4 @@
-"""Results of Qualtrics, exported as CSV or TSV, of a survey written by ``mturk-hits export``.
+"""Results of Qualtrics, exported as CSV or TSV, of a survey written by ``giccs annotate export``.
 
 A tuple has three columns: the questions ``giccs_N_best`` and ``giccs_N_worst``, with the position of the
 choice ("Use numeric values"), and the embedded data ``giccs_N_tuple`` with the ids, see `encode_tuple`. Below
@@ -145,7 +145,7 @@ def _of_answers(file: str, answers: list[_Answer], problems: list[Problem]) -> R
         if k < 2 or n_items != k:
             message = (
                 f"{quoted(answer.encoded_tuple)} has {n_items} items; expected the embedded "
-                f"data of mturk-hits export{f', here with {k} items' if parts else ''}"
+                f"data of giccs annotate export{f', here with {k} items' if parts else ''}"
             )
             problems.append(Problem(file, answer.line, message))
         elif text := next(

@@ -34,7 +34,7 @@ DIALOGUE_ID = Unique[Dialogue]("dialogue_id", lambda dialogue: dialogue.dialogue
 def read_dialogues(path: str | os.PathLike[str], *, candidates: bool = True) -> list[Dialogue]:
     """Read dialogues from JSONL; raise InputError with every problem.
 
-    candidates: whether each dialogue must have candidates. Before they are written (``giccs-build import``
+    candidates: whether each dialogue must have candidates. Before they are written (``giccs import``
     and
         ``select``), the key may be absent or its list empty.
     """
@@ -96,7 +96,7 @@ def _row(dialogue: Dialogue) -> dict[str, Any]:
 def _parse_dialogue(row: Row, *, candidates: bool) -> Dialogue:
     raw_candidates = row.values.get("candidates")
     if candidates and raw_candidates in (None, []):
-        row.wrong("no candidates; add them with giccs-build candidates")
+        row.wrong("no candidates; add them with giccs build candidates")
     dialogue = Dialogue(
         dialogue_id=row.get("dialogue_id", TEXT),
         source=row.get("source", ANY_TEXT),

@@ -53,7 +53,7 @@ SAMPLE_TERMS = Terms(
 )
 CARD_FILE = "README.md"
 PUBLISHED_FILE = "data/test-00000-of-00001.parquet"
-"""File of the items in a folder written by giccs-card."""
+"""File of the items in a folder written by giccs card."""
 FIELDS: Mapping[str, Field[Any]] = {
     "item_id": ID,
     "dialogue_id": ID,
@@ -268,7 +268,7 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
     if len(files) == 1:
         return _parse_benchmark(json_rows(files[0], "benchmark"), str(files[0]), name)
     message = (
-        f"contains {len(files)} .jsonl files and neither the GiCCS release nor the output of giccs-card; "
+        f"contains {len(files)} .jsonl files and neither the GiCCS release nor the output of giccs card; "
         "expected a benchmark file, or a folder with the release's two TSV files"
     )
     raise InputError(Problem(name, None, message))

@@ -72,7 +72,7 @@ def push_folder(folder: Path, name: str, *, private: bool, known_files: re.Patte
             folder_path=folder,
             ignore_patterns=[".*"],
             delete_patterns=obsolete,
-            commit_message="Published with giccs-card",
+            commit_message="Published with giccs card",
         )
     except (errors.HfHubHTTPError, errors.HFValidationError, errors.OfflineModeIsEnabled) as error:
         message = (
@@ -98,7 +98,7 @@ def _push_problem(
         )
     foreign = [file for file in files if not known_files.fullmatch(file)]
     if foreign:
-        return f"contains {', '.join(foreign[:5])}, not written by giccs-card; choose another name"
+        return f"contains {', '.join(foreign[:5])}, not written by giccs card; choose another name"
     return None
 
 

@@ -1,4 +1,4 @@
-"""giccs-build: create a benchmark from dialogues."""
+"""giccs build: create a benchmark from dialogues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PREPARING_MODULE = "giccs.cli.preparing"
 
 
 @command(
-    "giccs-build",
+    "giccs build",
     subcommands={
         "import": f"{PREPARING_MODULE}:import_",
         "select": f"{PREPARING_MODULE}:select",
@@ -23,27 +23,27 @@ PREPARING_MODULE = "giccs.cli.preparing"
         "candidates": f"{PREPARING_MODULE}:candidates",
     },
     example="""
-    giccs-build import transcripts/*.trl -o dialogues.jsonl
-    giccs-build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl
-    giccs-build sheet selected.jsonl -o writers.csv
-    giccs-build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
-    giccs-build --dialogues dialogues.jsonl --scores scores.csv -o benchmark.jsonl
+    giccs import transcripts/*.trl -o dialogues.jsonl
+    giccs build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl
+    giccs build sheet selected.jsonl -o writers.csv
+    giccs build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
+    giccs build --dialogues dialogues.jsonl --scores scores.csv -o benchmark.jsonl
     """,
 )
 @click.option(
-    "--dialogues", required=True, type=INPUT, metavar="D.jsonl", help="Dialogues with candidates."
+    "--dialogues", required=True, type=INPUT, metavar="FILE", help="Dialogues with candidates."
 )
 @click.option(
     "--scores",
     required=True,
     type=INPUT,
-    metavar="S.csv",
-    help="Scores in [0, 1] from bws-score --scale unit.",
+    metavar="FILE",
+    help="Scores in [0, 1] from giccs score --scale unit.",
 )
 @click.option(
     "--signed",
     is_flag=True,
-    help="The scores s are in [-1, 1], as from bws-score --scale counting; store (s + 1) / 2.",
+    help="The scores s are in [-1, 1], as from giccs score --scale counting; store (s + 1) / 2.",
 )
 @click.option("-o", "--output", default="-", type=OUTPUT, metavar="FILE", help="Benchmark JSONL.")
 @click.option(
@@ -87,7 +87,7 @@ def build(
     by_id = dict(zip(zip(table.groups, table.items, strict=True), unit_scores, strict=True))
     out_of_range = [key for key, score in by_id.items() if not 0 <= score <= 1]
     if out_of_range:
-        expected = "[-1, 1]" if signed else "[0, 1]; use bws-score --scale unit, or --signed"
+        expected = "[-1, 1]" if signed else "[0, 1]; use giccs score --scale unit, or --signed"
         message = f"{len(out_of_range)} scores are outside {expected}"
         raise InputError(Problem(scores, None, message))
     located = read_located_dialogues(dialogues)
@@ -108,6 +108,6 @@ def build(
             Decision(name, "warned", {"place": str(problem)}) for problem, name in dialogue_problems
         ]
         settings = {"last_turn": last_turn, "candidates": number, "signed": signed}
-        write_log(log, "giccs-build", [dialogues, scores], settings, decisions)
+        write_log(log, "giccs build", [dialogues, scores], settings, decisions)
     warnings_text = f"; {len(dialogue_problems)} warnings" if dialogue_problems else ""
     console.note(f"{len(items)} items of {len(joined_dialogues)} dialogues{warnings_text}")

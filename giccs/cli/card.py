@@ -1,4 +1,4 @@
-"""giccs-card: prepare a benchmark for publication."""
+"""giccs card: prepare a benchmark for publication."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from giccs.cli.options import language_option
 
 
 @command(
-    "giccs-card",
+    "giccs card",
     example="""
-    giccs-card benchmark.jsonl --init card.toml
-    giccs-card benchmark.jsonl --config card.toml --judgments judgments.csv -o my-benchmark
-    giccs-card benchmark.jsonl --config card.toml -o my-benchmark --push my-lab/my-benchmark --private
-    giccs-card benchmark.jsonl --config card.toml -o my-benchmark --eval-yaml
+    giccs card benchmark.jsonl --init card.toml
+    giccs card benchmark.jsonl --config card.toml --judgments judgments.csv -o my-benchmark
+    giccs card benchmark.jsonl --config card.toml -o my-benchmark --push my-lab/my-benchmark --private
+    giccs card benchmark.jsonl --config card.toml -o my-benchmark --eval-yaml
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")
@@ -51,7 +51,7 @@ from giccs.cli.options import language_option
     "--soft-targets",
     type=INPUT,
     metavar="FILE",
-    help="Soft targets of these judgments from bws-score --soft-targets, also published.",
+    help="Soft targets of these judgments from giccs score --soft-targets, also published.",
 )
 @click.option(
     "--config",

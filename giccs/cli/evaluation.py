@@ -1,4 +1,4 @@
-"""giccs-eval: evaluate models on tasks."""
+"""giccs eval: evaluate models on tasks."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def _check_models(
     for name in value:
         if name in EXPORTS:
             raise click.BadParameter(
-                f"{name} is a subcommand and must come first: giccs-eval {name} ..."
+                f"{name} is a subcommand and must come first: giccs eval {name} ..."
             )
     return value
 
 
 @command(
-    "giccs-eval",
+    "giccs eval",
     sections={
         "tasks": "Tasks and data",
         "history": "Task options",
@@ -94,15 +94,15 @@ def _check_models(
     },
     subcommands=EXPORTS,
     example="""
-    giccs-eval baseline:char-ngram package:minilm
-    giccs-eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
-    giccs-eval ai-forever/mGPT --data sasaadi/GiCCS
-    giccs-eval ./my-model --data benchmark.jsonl --history both --judgments judgments.csv -o results
-    giccs-eval --recipe giccs-paper
-    giccs-eval --sweep sweep.toml --engine ray --address auto --batch-size 64
-    giccs-eval google/flan-t5-base --task csts-prompt --instruction long --shots 2 --data c-sts
-    giccs-eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
-    giccs-eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
+    giccs eval baseline:char-ngram package:minilm
+    giccs eval sentence-transformers/distiluse-base-multilingual-cased-v2 --data sasaadi/GiCCS
+    giccs eval ai-forever/mGPT --data sasaadi/GiCCS
+    giccs eval ./my-model --data benchmark.jsonl --history both --judgments judgments.csv -o results
+    giccs eval --recipe giccs-paper
+    giccs eval --sweep sweep.toml --engine ray --address auto --batch-size 64
+    giccs eval google/flan-t5-base --task csts-prompt --instruction long --shots 2 --data c-sts
+    giccs eval completions:Qwen/Qwen3-32B --base-url http://127.0.0.1:8000/v1 --data sasaadi/GiCCS
+    giccs eval static:glove.6B.50d.txt+abtt package:minilm --task evalrank-sentence --data sent_evalrank
     """,
     interrupt_message="finished results are in {folder}; repeat the command to compute the others",
 )
@@ -209,7 +209,7 @@ def evaluate(
     function.
     NAME+STEP transforms the vectors of a model: whitening[:K], abtt[:K], pcr[:K], flow, first-last, words.
     Encoders compare pairs of utterances. Causal models answer multiple-choice questions, with and without the
-    dialogue's history. A model trained by giccs-csts train is a folder for --task csts, with the inputs of
+    dialogue's history. A model trained by giccs csts train is a folder for --task csts, with the inputs of
     its training. """  # fmt: skip
     set_offline_mode(options["offline"])
     from giccs.evaluation.engines import EngineError
@@ -380,10 +380,10 @@ def _note_other_runs(console: Console, recipe: str | None, runs: Sequence[Run]) 
 
     if count := sum(run.task == TRAINING for run in runs):
         console.note(
-            f"{count} runs of {recipe} are trainings: giccs-csts train DATA --recipe {recipe}"
+            f"{count} runs of {recipe} are trainings: giccs csts train DATA --recipe {recipe}"
         )
     if any(run.task == ACROSS_MODELS for run in runs):
-        console.note(f"numbers over models: giccs-report RESULTS_FOLDER --against {recipe}")
+        console.note(f"numbers over models: giccs report RESULTS_FOLDER --against {recipe}")
     for name, reason in dict.fromkeys((run.model, run.skip) for run in runs if run.skip):
         console.note(f"skipped: {name}: {reason}")
 

@@ -1,4 +1,4 @@
-"""giccs-expert: write a sheet for an expert, and compare judgments with the scores."""
+"""giccs expert: write a sheet for an expert, and compare judgments with the scores."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ GROUP_TITLES = ("", "agree", "judged", "share [95 %]", "at 0.5", "open")
 
 
 @command(
-    "giccs-expert",
+    "giccs expert",
     example="""
-    giccs-expert benchmark.jsonl --sheet sheet.csv
-    giccs-expert benchmark.jsonl --expert sheet.csv
+    giccs expert benchmark.jsonl --sheet sheet.csv
+    giccs expert benchmark.jsonl --expert sheet.csv
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")

@@ -1,4 +1,4 @@
-"""giccs-eval export-lm-eval and export-mteb: export the benchmark as a task of other tools."""
+"""giccs eval export-lm-eval and export-mteb: export the benchmark as a task of other tools."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--config", type=INPUT, metavar="card.toml",
             help="card.toml with licence, annotators and language, if the data do not state them; as for "
-                 "giccs-card.",
+                 "giccs card.",
         ),
         click.option(
             "--private", is_flag=True,
@@ -52,9 +52,9 @@ def _export_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @command(
-    "giccs-eval export-lm-eval",
+    "giccs eval export-lm-eval",
     example="""
-    giccs-eval export-lm-eval -o exported
+    giccs eval export-lm-eval -o exported
     lm_eval --include_path exported --tasks giccs_sample_multiple_choice_with_history ...
     """,
 )
@@ -91,10 +91,10 @@ def export_lm_eval(
 
 
 @command(
-    "giccs-eval export-mteb",
+    "giccs eval export-mteb",
     example="""
-    giccs-eval export-mteb -o exported
-    giccs-eval export-mteb --data sasaadi/GiCCS --history without --private -o exported
+    giccs eval export-mteb -o exported
+    giccs eval export-mteb --data sasaadi/GiCCS --history without --private -o exported
     """,
 )
 @_export_options

@@ -1,4 +1,4 @@
-"""giccs-build import, select, sheet and candidates: preparation of dialogues for annotation."""
+"""giccs import, select, sheet and candidates: preparation of dialogues for annotation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, OUTPUT, SEED, Choice
+from bws.base.options import INPUT, OUTPUT, SEED, Choice, RenamedOption
 from bws.base.problems import InputError, Problem
 from giccs.cli.options import language_option, language_option_with_alias
 from giccs.preparation.transcripts.names import FORMATS, PART_NAMES
@@ -64,20 +64,22 @@ def _report(console: Console, lines: Sequence[str], document: Mapping[str, Any])
 
 
 @command(
-    "giccs-build import",
+    "giccs import",
     example="""
-    giccs-build import crowdss.tsv --format crowdss -o restaurant.jsonl
-    giccs-build import cinema/*.trl --domain cinema -o cinema.jsonl
-    giccs-build import chats.csv --columns dialogue=nr,speaker=who,text=said --user Guest -o chats.jsonl
-    giccs-build import chats.jsonl -o dialogues.jsonl
-    giccs-build import requests.jsonl answers.jsonl -o dialogues.jsonl
-    giccs-build import sheet.csv --context before --target last --candidates c1,c2,c3 -o dialogues.jsonl
+    giccs import crowdss.tsv --from crowdss -o restaurant.jsonl
+    giccs import cinema/*.trl --domain cinema -o cinema.jsonl
+    giccs import chats.csv --columns dialogue=nr,speaker=who,text=said --user Guest -o chats.jsonl
+    giccs import chats.jsonl -o dialogues.jsonl
+    giccs import requests.jsonl answers.jsonl -o dialogues.jsonl
+    giccs import sheet.csv --context before --target last --candidates c1,c2,c3 -o dialogues.jsonl
     """,
 )
 @click.argument("files", nargs=-1, required=True, type=INPUT, metavar="FILE...")
 @click.option(
-    "--format",
+    "--from",
     "form",
+    cls=RenamedOption,
+    former_names=["--format"],
     type=Choice(FORMATS),
     default="auto",
     show_default=True,
@@ -190,13 +192,14 @@ def import_(
     if not transcripts.dialogues:
         raise InputError(Problem(files[0], None, "no dialogue with at least two turns"))
     write_dialogues(transcripts.dialogues, output)
+    warnings = [str(warning) for warning in transcripts.warnings]
     document = {
         "counts": transcripts.counts,
         "roles": transcripts.roles,
         "stripped": transcripts.stripped,
-        "notes": transcripts.notes,
+        "notes": [*transcripts.notes, *warnings],
         "unused": transcripts.unused,
-        "warnings": [str(warning) for warning in transcripts.warnings],
+        "warnings": warnings,  # the former key, without the other notes
     }
     _report(console, _import_summary(transcripts), document)
 
@@ -218,10 +221,10 @@ def _import_summary(transcripts: ImportResult) -> list[str]:
 
 
 @command(
-    "giccs-build select",
+    "giccs build select",
     example="""
-    giccs-build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl
-    giccs-build select restaurant.jsonl cinema.jsonl --config selection.toml --seed 7 -o selected.jsonl
+    giccs build select dialogues.jsonl -o selected.jsonl --log decisions.jsonl
+    giccs build select restaurant.jsonl cinema.jsonl --config selection.toml --seed 7 -o selected.jsonl
     """,
 )
 @click.argument("files", nargs=-1, required=True, type=INPUT, metavar="DIALOGUES...")
@@ -287,7 +290,7 @@ def select(
     if log:
         input_files = [*files, *([config] if config else [])]
         settings = {"seed": rules.seed, "rules": config}
-        write_log(log, "giccs-build select", input_files, settings, selection.decisions)
+        write_log(log, "giccs build select", input_files, settings, selection.decisions)
     if not selection.dialogues:
         raise InputError(
             Problem(files[0], None, "no dialogue was selected; --log writes the reasons")
@@ -323,9 +326,9 @@ def _read(files: Sequence[str]) -> list[LocatedRecord[Dialogue]]:
 
 
 @command(
-    "giccs-build sheet",
+    "giccs build sheet",
     example="""
-    giccs-build sheet selected.jsonl -o writers.csv --bom
+    giccs build sheet selected.jsonl -o writers.csv --bom
     """,
 )
 @click.argument("dialogues", type=INPUT, metavar="DIALOGUES")
@@ -381,9 +384,9 @@ def sheet(
 
 
 @command(
-    "giccs-build candidates",
+    "giccs build candidates",
     example="""
-    giccs-build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
+    giccs build candidates selected.jsonl --sheet writers.csv -o dialogues.jsonl
     """,
 )
 @click.argument("dialogues", type=INPUT, metavar="DIALOGUES")

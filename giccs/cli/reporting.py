@@ -1,4 +1,4 @@
-"""giccs-report: print results as tables."""
+"""giccs report: print results as tables."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ EXCLUDED_OPTIONS = {
 SELECTION_OPTIONS = (
     option(
         "--model", "Only results of this model, by its name with or without settings. Can be repeated.",
-        multiple=True, metavar="NAME", show_default=False,
+        multiple=True, metavar="MODEL", show_default=False,
     ),
     option(
         "--task", "Only results of this task. Can be repeated.",
@@ -146,7 +146,7 @@ SELECTION_OPTIONS = (
     ),
     option(
         "--data", "Only results on this data, by its name in results or at least six first digits of its "
-        "fingerprint; can be repeated. In giccs-report also the benchmark of --judgments, --dialogue and "
+        "fingerprint; can be repeated. In giccs report also the benchmark of --judgments, --dialogue and "
         "--against, and OWNER/NAME of the hub of --eval-results.",
         type=INPUT, multiple=True, metavar="DATA", show_default=False,
     ),
@@ -175,19 +175,19 @@ def selection_options(function: Any) -> Any:
 
 
 @command(
-    "giccs-report",
+    "giccs report",
     example="""
-    giccs-report results
-    giccs-report results --format latex --columns model,spearman --bold-best --caption "Results" > table.tex
-    giccs-report results --data benchmark.jsonl --judgments judgments.csv
-    giccs-report results --verdict --judgments judgments.csv
-    giccs-report results --against giccs-paper
-    giccs-report results --compare --history with --task pairwise-sts
-    giccs-report results --every-eval-ever records --organization "University of X"
-    giccs-report results --eval-results for-the-hub --data my-lab/my-benchmark
-    giccs-report results --people scores.csv
-    giccs-report results --figure differences=differences.svg --figure subsets=subsets.png
-    giccs-report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
+    giccs report results
+    giccs report results --format latex --columns model,spearman --bold-best --caption "Results" > table.tex
+    giccs report results --data benchmark.jsonl --judgments judgments.csv
+    giccs report results --verdict --judgments judgments.csv
+    giccs report results --against giccs-paper
+    giccs report results --compare --history with --task pairwise-sts
+    giccs report results --every-eval-ever records --organization "University of X"
+    giccs report results --eval-results for-the-hub --data my-lab/my-benchmark
+    giccs report results --people scores.csv
+    giccs report results --figure differences=differences.svg --figure subsets=subsets.png
+    giccs report results --figure ranks=ranks.svg --dialogue d12 --data benchmark.jsonl
     """,
 )
 @click.argument("folder", type=UPDATED, metavar="RESULTS_FOLDER")
@@ -421,7 +421,7 @@ def compare_models(
     baseline: str | None,
     junit: str | None,
 ) -> None:
-    """Compare all pairs of models with results in a folder, like giccs-report --compare.
+    """Compare all pairs of models with results in a folder, like giccs report --compare.
 
     Results of one task, data set and history are compared, and each model with and without history.
     """
@@ -491,7 +491,7 @@ def _results(store: Store, folder: str, selection: Selection) -> list[Result]:
 
     results = list(store.results())
     if not results:
-        message = "contains no results; create them with giccs-eval -o"
+        message = "contains no results; create them with giccs eval -o"
         raise InputError(Problem(folder, None, message))
     with arguments():
         return select_results(results, store.with_predictions, **selection)

@@ -1,4 +1,4 @@
-"""giccs-stats: statistics of dialogues and distribution of scores."""
+"""giccs stats: statistics of dialogues and distribution of scores."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ CSV_COLUMNS = (
 
 
 @command(
-    "giccs-stats",
+    "giccs stats",
     example="""
-    giccs-stats giccs-sample
-    giccs-stats benchmark.jsonl --by source,n_turns --format latex
-    giccs-stats dialogues.jsonl --language en
-    giccs-stats sasaadi/GiCCS --mtld lexicalrichness
-    giccs-stats benchmark.jsonl --figure scores.svg --figure subsets=subsets.svg
+    giccs stats giccs-sample
+    giccs stats benchmark.jsonl --by source,n_turns --format latex
+    giccs stats dialogues.jsonl --language en
+    giccs stats sasaadi/GiCCS --mtld lexicalrichness
+    giccs stats benchmark.jsonl --figure scores.svg --figure subsets=subsets.svg
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")

@@ -1,4 +1,4 @@
-"""giccs-validate: report problems of a benchmark."""
+"""giccs validate: report problems of a benchmark."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bws.base.problems import InputError
 
 
 @command(
-    "giccs-validate",
+    "giccs validate",
     example="""
-    giccs-validate benchmark.jsonl
-    giccs-validate sasaadi/GiCCS --json
+    giccs validate benchmark.jsonl
+    giccs validate sasaadi/GiCCS --json
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")
@@ -40,9 +40,11 @@ def validate(ctx: click.Context, console: Console, data: str) -> None:
     if not console.as_json:
         console.warn(benchmark.warnings)
     lines = [f"{name:<12} {value}" for name, value in facts.items()]
+    notes = [str(warning) for warning in benchmark.warnings]
     messages = {
         "problems": [str(problem) for problem in problems],
-        "warnings": [str(warning) for warning in benchmark.warnings],
+        "notes": notes,
+        "warnings": notes,  # the former key
     }
     console.answer("\n".join(lines), facts | messages)
     if problems:

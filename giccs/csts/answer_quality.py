@@ -127,7 +127,7 @@ def write_sheets(
 ) -> list[Path]:
     """Write a sheet per rater and the key; return the files.
 
-    answers: files with the columns uid, answer1 and answer2, as from ``giccs-csts answers``. The sample is
+    answers: files with the columns uid, answer1 and answer2, as from ``giccs csts answers``. The sample is
     drawn from the instances that have answers in all of them, or is all of these if there are fewer.
     Raises InputError for invalid answers, for two files of one name, if no instance has answers in all files,
     or if the folder has a key, whose sheets may contain ratings.

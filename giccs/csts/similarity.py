@@ -3,7 +3,7 @@
 ``bi``: cos(f(s1; c), f(s2; c)). A sentence and its condition are encoded as a text pair of the model's
 tokenizer, as in the authors' program, or joined by a space if the tokenizer has no separator. ``tri``:
 sentences and condition are encoded separately, and the score is cos(f(s1) ⊙ f(c), f(s2) ⊙ f(c)), with the
-Hadamard product of C-STS 4.1. A model trained by `giccs-csts train` scores rows as in its training.
+Hadamard product of C-STS 4.1. A model trained by `giccs csts train` scores rows as in its training.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class ConditionalSimilarity:
 
 
 def _trained_scores(model: TrainedModel, rows: Sequence[Instance], progress: Progress) -> Floats:
-    """Return the scores of a model trained by giccs-csts train, with the inputs of its training."""
+    """Return the scores of a model trained by giccs csts train, with the inputs of its training."""
     from giccs.csts.encoders.scorer import BATCH_ROWS, load_trained
 
     trained = load_trained(model.folder, model.device)

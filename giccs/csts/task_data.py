@@ -1,7 +1,7 @@
 """Data of the C-STS tasks: rows and, optionally, answers about their sentences.
 
 An answers file (CSV or TSV) has the columns ``uid, answer1, answer2`` and, optionally, ``condition``, as
-written by `giccs-csts answers`; other columns are ignored. A uid is that of a row, with its split as a prefix
+written by `giccs csts answers`; other columns are ignored. A uid is that of a row, with its split as a prefix
 (``validation:17``) in files about several splits.
 """
 

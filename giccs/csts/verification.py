@@ -87,7 +87,9 @@ class Verified:
 
 
 def read_verification(path: str | os.PathLike[str]) -> tuple[Triplet, ...]:
-    """Read answers of a verification or a relabelling from ``mturk-hits collect``; other columns are ignored.
+    """Read answers of a verification or a relabelling; other columns are ignored.
+
+    giccs annotate collect writes the file.
 
     Raises InputError with every problem: a label although the condition does not apply, a label other than 1,
     3 and 5 for a binary condition, a uid with different texts, an annotator with two answers to one triplet.

@@ -27,7 +27,7 @@ BACKGROUND: dict[Level, tuple[str, ...]] = {
 
 EXPECTED_DATA = (
     "not ranking data; expected a folder with pos_pair.txt and background_sent.txt (sentences) or "
-    "basic_vocab.txt (words), as written by giccs-evalrank build, or a benchmark of giccs (sentences)"
+    "basic_vocab.txt (words), as written by giccs evalrank build, or a benchmark of giccs (sentences)"
 )
 
 

@@ -17,11 +17,11 @@ from giccs.recipes import locate
 from giccs.tasks import TaskOptions, task_names
 
 TRAINING = "csts-train"
-"""The task executed by `giccs-csts train`; all others are executed by `giccs-eval`."""
+"""The task executed by `giccs csts train`; all others are executed by `giccs eval`."""
 ANSWERS_KEY = "answers"
 """Key of the name of a training's file of answers, in recipes and in the environment of results."""
 ACROSS_MODELS = "evalrank-correlate"
-"""The task of numbers over models; `giccs-report --against` computes them from the results of a folder."""
+"""The task of numbers over models; `giccs report --against` computes them from the results of a folder."""
 TRAINING_SETTINGS_MODULE = "giccs.csts.encoders.settings"
 """Module of the ``Settings`` of trainings, imported on demand."""
 
@@ -83,13 +83,13 @@ class Recipe:
     source: str
     """The publication of the numbers."""
     data: str
-    """The benchmark, as for ``giccs-eval --data``."""
+    """The benchmark, as for ``giccs eval --data``."""
     runs: tuple[Run, ...]
     skip_missing: bool = False
     """Whether to skip missing models and folders, with a note, if others remain."""
 
     def by_folder(self) -> dict[str, Recipe]:
-        """Return the runs that giccs-eval executes, by subfolder of the data."""
+        """Return the runs that giccs eval executes, by subfolder of the data."""
         runs: dict[str, list[Run]] = {}
         for run in self.runs:
             if not run.skip and run.task not in (TRAINING, ACROSS_MODELS):

@@ -25,7 +25,7 @@ def read_sweep(path: str | os.PathLike[str]) -> list[Recipe]:
     """Read a sweep (TOML) as one recipe per data set of each grid, without published numbers.
 
     Keys: ``title``, ``source``, and one or more ``[[grid]]`` with ``models`` (names, or tables of ``name``
-    and ``revision``), ``tasks``, ``data`` (as for ``giccs-eval --data``; by default the sample of each task)
+    and ``revision``), ``tasks``, ``data`` (as for ``giccs eval --data``; by default the sample of each task)
     and ``options``, a table of `TaskOptions` and `giccs.models.ENCODER_OPTIONS` in which lists are further
     dimensions. Raises InputError with
     every problem, by key.

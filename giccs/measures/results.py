@@ -403,7 +403,7 @@ def _read_result(path: Path) -> Result:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        message = "is not a result of giccs-eval, or damaged; remove it, or specify another folder"
+        message = "is not a result of giccs eval, or damaged; remove it, or specify another folder"
         raise InputError(Problem(str(path), None, message)) from None
 
 

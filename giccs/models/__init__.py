@@ -9,7 +9,7 @@ chat:NAME                text generation on an OpenAI-compatible server
 completions:NAME         token likelihoods from such a server
 embeddings:NAME          vectors from such a server
 FOLDER, HUB-ID or FILE.gguf     the kind is derived from the model's configuration; also models of
-                                giccs-csts train, for the task csts
+                                giccs csts train, for the task csts
 python:MODULE:ATTRIBUTE  an object or a function, see `giccs.models.objects`
 MODEL+STEP               other vectors (words, first-last) or transformed ones (whitening, abtt, pcr, flow)
 

@@ -1,6 +1,6 @@
 """Models given as Python objects: those of sentence-transformers and transformers, and functions.
 
-They are evaluated by `giccs.evaluate`, or under the name ``python:MODULE:ATTRIBUTE`` by giccs-eval.
+They are evaluated by `giccs.evaluate`, or under the name ``python:MODULE:ATTRIBUTE`` by giccs eval.
 """
 
 from __future__ import annotations

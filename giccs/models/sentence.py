@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 
 
 def open_encoder(name: str, location: str, options: ModelOptions) -> SentenceModel | TrainedModel:
-    """Return the encoder in the folder `location` or of that hub id, or a model trained by giccs-csts
+    """Return the encoder in the folder `location` or of that hub id, or a model trained by giccs csts
     train."""
     path = located(location, options.revision, offline=options.offline)
     if (settings := trained_settings(path)) is not None:

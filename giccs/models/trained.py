@@ -1,4 +1,4 @@
-"""Metadata of models trained by giccs-csts train, which the task csts loads."""
+"""Metadata of models trained by giccs csts train, which the task csts loads."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KEYS = frozenset(["model", "encoding", "objective", "pooling", "texts"])
 
 
 def trained_settings(folder: Path) -> Mapping[str, Any] | None:
-    """Return the settings of a model trained by giccs-csts train, or None for other folders."""
+    """Return the settings of a model trained by giccs csts train, or None for other folders."""
     document = read_json(folder / SETTINGS)
     return document if isinstance(document, dict) and document.keys() >= KEYS else None
 
 
 def described(settings: Mapping[str, Any]) -> str:
     """Return a description of a trained model and its purpose, for error messages."""
-    return f"is a {settings['encoding']}-encoder trained by giccs-csts train, for --task csts only"
+    return f"is a {settings['encoding']}-encoder trained by giccs csts train, for --task csts only"
 
 
 class TrainedModel(DescribedModel):

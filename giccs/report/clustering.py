@@ -141,7 +141,7 @@ def with_unit(result: Result, column: str) -> Result:
     table = result.predictions
     if table is None or column not in table.columns:
         missing = "its predictions are missing" if table is None else f"no column {column}"
-        message = f"{missing}; compute it again with giccs-eval --force"
+        message = f"{missing}; compute it again with giccs eval --force"
         raise InputError(Problem(f"{model_of(result)}, {result.task}", None, message))
     interval = {**(result.signature.get("interval") or {}), "unit": column}
     signature: Any = {**result.signature, "interval": interval}

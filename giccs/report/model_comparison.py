@@ -441,7 +441,7 @@ def _unusable_reason(result: Result) -> str:
     if "dialogue_id" not in result.predictions.columns:
         return note(
             "its predictions have no column dialogue_id (from an earlier version): compute it again with "
-            "giccs-eval --force"
+            "giccs eval --force"
         )
     return ""
 

@@ -38,7 +38,7 @@ MAX_SKIPPED = 3
 MAX_MODELS = 10
 """Maximum number of models in a chart."""
 NO_JUDGMENTS = note("unknown without the judgments behind the scores: --judgments FILE")
-NO_RESULTS = note("unknown without results of models: giccs-eval MODEL -o FOLDER")
+NO_RESULTS = note("unknown without results of models: giccs eval MODEL -o FOLDER")
 SIMULATED = note("the annotators are simulated: the numbers are no results")
 QUESTIONS = {
     "scores": "Are the scores reliable?",
@@ -83,7 +83,7 @@ def findings(judgments: Judgments | None, results: Sequence[Result]) -> list[Fin
     Unknown without the judgments behind the scores: --judgments FILE.
     Unknown without the judgments behind the scores: --judgments FILE.
     Unknown without the judgments behind the scores: --judgments FILE.
-    Unknown without results of models: giccs-eval MODEL -o FOLDER.
+    Unknown without results of models: giccs eval MODEL -o FOLDER.
     """
     if judgments is None:
         unknown = ("scores", "items", "annotators")

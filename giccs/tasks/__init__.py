@@ -121,7 +121,7 @@ class TaskOptions:
     condition: bool = option(True, "csts: show the condition.")
     answers: str | None = option(
         None,
-        "csts, csts-prompt: replace the sentences by answers from giccs-csts answers.",
+        "csts, csts-prompt: replace the sentences by answers from giccs csts answers.",
         metavar="FILE",
         is_file=True,
     )

@@ -138,7 +138,7 @@ def missing_notes(languages: Sequence[str], folders: Sequence[Path] = ()) -> lis
     counts = {language: len(missing_texts(language, folders)) for language in languages}
     return [
         f"{count} of {len(source_texts())} texts are missing in {language} and shown in English; "
-        "`mturk-hits check-texts` lists them"
+        "`giccs annotate check-texts` lists them"
         for language, count in counts.items()
         if count
     ]
@@ -159,7 +159,7 @@ def page_notes(settings: Settings, folders: tuple[Path, ...] = ()) -> list[str]:
         names = ", ".join(missing[:MAX_NAMES]) + (", ..." if len(missing) > MAX_NAMES else "")
         notes.append(
             f"{len(missing)} texts of the page are missing in {language} ({names}): English texts are "
-            "shown, and language checks are left out; `mturk-hits check-texts` lists them"
+            "shown, and language checks are left out; `giccs annotate check-texts` lists them"
         )
     return notes
 

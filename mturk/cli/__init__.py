@@ -1,4 +1,4 @@
-"""mturk-hits: annotation studies from tuples to judgments. Command modules are imported on demand."""
+"""giccs annotate: annotation studies from tuples to judgments. Command modules are imported on demand."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ COMMANDS = {
 """Command name -> location of its function, in the order of a study."""
 
 EXAMPLE = """
-mturk-hits serve &
-mturk-hits preview tuples.csv --dialogues dialogues.jsonl
-mturk-hits publish tuples.csv --dialogues dialogues.jsonl
-mturk-hits status --watch 10
-mturk-hits collect -o judgments.csv
+giccs annotate serve &
+giccs annotate preview tuples.csv --dialogues dialogues.jsonl
+giccs annotate publish tuples.csv --dialogues dialogues.jsonl
+giccs annotate status --watch 10
+giccs annotate collect -o judgments.csv
 """
 
 
-@group("mturk-hits", COMMANDS, EXAMPLE)
+@group("giccs annotate", COMMANDS, EXAMPLE)
 def main() -> None:
     """Publish tuples as an annotation study, serve it in the browser and collect the judgments."""

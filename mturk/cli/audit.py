@@ -1,4 +1,4 @@
-"""mturk-hits audit: the audit log of the service."""
+"""giccs annotate audit: the audit log of the service."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ COLUMNS = ("at", "actor", "action", "subject", "details")
 
 
 @command(
-    "mturk-hits audit",
+    "giccs annotate audit",
     example="""
-    mturk-hits audit --db hits.db
-    mturk-hits audit --db hits.db --ledger study.db --since 2026-11-01 -o audit.csv
+    giccs annotate audit --db hits.db
+    giccs annotate audit --db hits.db --ledger study.db --since 2026-11-01 -o audit.csv
     """,
 )
 @database_option

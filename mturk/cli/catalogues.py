@@ -1,4 +1,4 @@
-"""mturk-hits check-texts: catalogues of the texts that participants read."""
+"""giccs annotate check-texts: catalogues of the texts that participants read."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bws.cli.options import option, output_option
 
 
 @command(
-    "mturk-hits check-texts",
+    "giccs annotate check-texts",
     example="""
-    mturk-hits check-texts
-    mturk-hits check-texts --new es -o es.po
-    mturk-hits check-texts es.po
+    giccs annotate check-texts
+    giccs annotate check-texts --new es -o es.po
+    giccs annotate check-texts es.po
     """,
 )
 @click.argument("files", nargs=-1, type=UPDATED, metavar="[CATALOGUE]...")

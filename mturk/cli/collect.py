@@ -1,4 +1,4 @@
-"""mturk-hits status, collect: progress of a study, and its judgments."""
+"""giccs annotate status, collect: progress of a study, and its judgments."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 
 @command(
-    "mturk-hits status",
+    "giccs annotate status",
     example="""
-    mturk-hits status
-    mturk-hits status --watch 10
-    mturk-hits status --ledger study.db --json
+    giccs annotate status
+    giccs annotate status --watch 10
+    giccs annotate status --ledger study.db --json
     """,
 )
 @ledger_option
@@ -89,11 +89,11 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
 
 
 @command(
-    "mturk-hits collect",
+    "giccs annotate collect",
     example="""
-    mturk-hits collect -o judgments.csv
-    mturk-hits collect -o judgments.csv --offline
-    mturk-hits collect -o judgments.csv --worker-ids real
+    giccs annotate collect -o judgments.csv
+    giccs annotate collect -o judgments.csv --offline
+    giccs annotate collect -o judgments.csv --worker-ids real
     """,
     interrupt_message="collected assignments are stored in {ledger}; run the same command to continue",
 )

@@ -1,4 +1,4 @@
-"""mturk-hits export: the tuples of a study as a project of another annotation tool."""
+"""giccs annotate export: the tuples of a study as a project of another annotation tool."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from mturk.cli.publish import plan_of, study_options
 
 
 @command(
-    "mturk-hits export",
+    "giccs annotate export",
     example="""
-    mturk-hits export tuples.csv --dialogues dialogues.jsonl --to label-studio -o label-studio
-    mturk-hits export tuples.csv --dialogues dialogues.jsonl --to qualtrics -o survey
-    mturk-hits export tuples.csv --items items.csv --config hits.toml --to potato -o potato
+    giccs annotate export tuples.csv --dialogues dialogues.jsonl --to label-studio -o label-studio
+    giccs annotate export tuples.csv --dialogues dialogues.jsonl --to qualtrics -o survey
+    giccs annotate export tuples.csv --items items.csv --config hits.toml --to potato -o potato
     """,
 )
 @study_options
@@ -30,7 +30,7 @@ def export(
 
     The project contains the texts, the questions and the instructions of the worker page. Items are in random
     order, seeded by the setting `seed`; it is the same for all annotators of a tuple and is stored with their
-    judgments. bws-score and the other commands read the results. Reward, qualifications, language check and
+    judgments. giccs score and the other commands read the results. Reward, qualifications, language check and
     comments are not part of the project.
     """
     from mturk.export import export_study, exported_study

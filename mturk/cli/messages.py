@@ -1,4 +1,4 @@
-"""mturk-hits messages, reply: what participants write to the researchers, and replies."""
+"""giccs annotate messages, reply: what participants write to the researchers, and replies."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ COLUMNS = ("number", "at", "study", "worker_id", "participant_id", "subject", "t
 
 
 @command(
-    "mturk-hits messages",
+    "giccs annotate messages",
     example="""
-    mturk-hits messages --db hits.db --open
-    mturk-hits messages -o messages.csv
+    giccs annotate messages --db hits.db --open
+    giccs annotate messages -o messages.csv
     """,
 )
 @database_option
@@ -69,20 +69,22 @@ def _paragraph(row: dict[str, Any]) -> str:
     return "\n".join([head, *(f"    {line}".rstrip() for line in lines)])
 
 
-@command("mturk-hits reply", example='mturk-hits reply 3 "Thank you, the page is repaired."')
+@command(
+    "giccs annotate reply", example='giccs annotate reply 3 "Thank you, the page is repaired."'
+)
 @click.argument("number", type=click.IntRange(1, MAX_COUNT))
 @click.argument("text")
 @database_option
 def reply(console: Console, number: int, text: str, db: str) -> None:
     """Reply to a message of a participant, who sees the reply on the site.
 
-    NUMBER is that of mturk-hits messages.
+    NUMBER is that of giccs annotate messages.
     """
     if not text.strip():
         raise InputError(Problem("TEXT", None, "is empty; expected the text of the reply"))
     with _open_inquiries(db) as inquiries:
         if not inquiries.reply(number, text, actor=command_user()):
-            message = f"there is no message {number}; see mturk-hits messages"
+            message = f"there is no message {number}; see giccs annotate messages"
             raise InputError(Problem("NUMBER", None, message))
     console.answer(f"message {number}: reply sent", {"answered": number})
 

@@ -1,4 +1,4 @@
-"""mturk-hits notifications: the recorded notifications of the service."""
+"""giccs annotate notifications: the recorded notifications of the service."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ COLUMNS = ("at", "event", "hit_type_id", "hit_id", "assignment_id", "transport",
 
 
 @command(
-    "mturk-hits notifications",
+    "giccs annotate notifications",
     example="""
-    mturk-hits notifications --db hits.db
-    mturk-hits notifications --db hits.db --since 2026-11-01 -o notifications.csv
+    giccs annotate notifications --db hits.db
+    giccs annotate notifications --db hits.db --since 2026-11-01 -o notifications.csv
     """,
 )
 @database_option

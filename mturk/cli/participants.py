@@ -1,4 +1,4 @@
-"""mturk-hits participants, release, revoke: people in studies, and the links by which they enter."""
+"""giccs annotate participants, release, revoke: people in studies, and the links by which they enter."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ study_option = option("--study", "Name of the study.", metavar="NAME", required=
 
 
 @command(
-    "mturk-hits participants",
+    "giccs annotate participants",
     example="""
-    mturk-hits participants --db hits.db -o participants.csv
-    mturk-hits participants --study pilot
+    giccs annotate participants --db hits.db -o participants.csv
+    giccs annotate participants --study pilot
     """,
 )
 @database_option
@@ -84,8 +84,8 @@ def _row(row: Any) -> dict[str, Any]:
 
 
 @command(
-    "mturk-hits release",
-    example="mturk-hits release 5f3c1a2b4d5e6f708192a3b4 --study pilot",
+    "giccs annotate release",
+    example="giccs annotate release 5f3c1a2b4d5e6f708192a3b4 --study pilot",
 )
 @click.argument("worker")
 @study_option
@@ -102,7 +102,7 @@ def release(console: Console, worker: str, study: str, db: str) -> None:
     with _open_participants(db) as people:
         released = people.release(worker_id_of(worker), study, actor=command_user())
     if not released.bindings:
-        message = f"{worker} is not bound in study {study!r}; see mturk-hits participants"
+        message = f"{worker} is not bound in study {study!r}; see giccs annotate participants"
         raise InputError(Problem("WORKER", None, message))
     place = (
         f"the place stays taken: {released.submitted} submitted"
@@ -120,8 +120,8 @@ def release(console: Console, worker: str, study: str, db: str) -> None:
 
 
 @command(
-    "mturk-hits withdraw",
-    example="mturk-hits withdraw 5f3c1a2b4d5e6f708192a3b4 --study pilot --yes",
+    "giccs annotate withdraw",
+    example="giccs annotate withdraw 5f3c1a2b4d5e6f708192a3b4 --study pilot --yes",
 )
 @click.argument("worker")
 @study_option
@@ -131,7 +131,7 @@ def withdraw(console: Console, worker: str, study: str, db: str, yes: bool) -> N
     """Delete a participant's answers in a study, at the participant's request.
 
     WORKER is the worker id or the id at Prolific. Submitted assignments can still be paid. The next
-    mturk-hits collect deletes the answers from the ledger; files written before are not changed.
+    giccs annotate collect deletes the answers from the ledger; files written before are not changed.
     """
     from mturk.service.site.links import worker_id_of
 
@@ -141,13 +141,16 @@ def withdraw(console: Console, worker: str, study: str, db: str, yes: bool) -> N
         n_deleted = people.withdraw(worker_id_of(worker), study, actor=command_user())
         note_remaining_log(console, people.database)
     if n_deleted is None:
-        message = f"{worker} did not take part in study {study!r}; see mturk-hits participants"
+        message = f"{worker} did not take part in study {study!r}; see giccs annotate participants"
         raise InputError(Problem("WORKER", None, message))
-    console.answer(f"answers: {n_deleted} deleted; run mturk-hits collect", {"deleted": n_deleted})
+    console.answer(
+        f"answers: {n_deleted} deleted; run giccs annotate collect", {"deleted": n_deleted}
+    )
 
 
 @command(
-    "mturk-hits revoke", example="mturk-hits revoke 'https://work.example.org/join/WyJwaWxvdCJd.x'"
+    "giccs annotate revoke",
+    example="giccs annotate revoke 'https://work.example.org/join/WyJwaWxvdCJd.x'",
 )
 @click.argument("links", nargs=-1, required=True, metavar="LINK...")
 @database_option

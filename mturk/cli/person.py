@@ -1,4 +1,4 @@
-"""mturk-hits person: export and erasure of all data about one person."""
+"""giccs annotate person: export and erasure of all data about one person."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 COMMANDS = {"export": "mturk.cli.person:export", "erase": "mturk.cli.person:erase"}
 """Command name -> location of its function."""
 EXAMPLE = """
-mturk-hits person export 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db -o person.json
-mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db
+giccs annotate person export 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db -o person.json
+giccs annotate person erase 5f3c1a2b4d5e6f708192a3b4 --db hits.db --ledger study.db
 """
 
 
-@group("mturk-hits person", COMMANDS, EXAMPLE)
+@group("giccs annotate person", COMMANDS, EXAMPLE)
 def main() -> None:
     """Export or erase all data about one person, at the person's request.
 
@@ -39,8 +39,8 @@ def main() -> None:
 
 
 @command(
-    "mturk-hits person export",
-    example="mturk-hits person export 5f3c1a2b4d5e6f708192a3b4 --ledger study.db -o person.json",
+    "giccs annotate person export",
+    example="giccs annotate person export 5f3c1a2b4d5e6f708192a3b4 --ledger study.db -o person.json",
 )
 @click.argument("worker")
 @database_option
@@ -72,10 +72,10 @@ def export(console: Console, worker: str, db: str, ledgers: Sequence[str], outpu
 
 
 @command(
-    "mturk-hits person erase",
+    "giccs annotate person erase",
     example="""
-    mturk-hits person erase 5f3c1a2b4d5e6f708192a3b4 --ledger study.db
-    mturk-hits person erase AANNA1 --unreviewed approve --yes
+    giccs annotate person erase 5f3c1a2b4d5e6f708192a3b4 --ledger study.db
+    giccs annotate person erase AANNA1 --unreviewed approve --yes
     """,
 )
 @click.argument("worker")

@@ -1,4 +1,4 @@
-"""mturk-hits prolific: a study at Prolific, from the draft to the bonuses."""
+"""giccs annotate prolific: a study at Prolific, from the draft to the bonuses."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ COMMANDS = {
 
 EXAMPLE = """
 export PROLIFIC_TOKEN=...
-mturk-hits prolific draft study.toml
-mturk-hits prolific publish
-mturk-hits prolific review --approve-submitted
-mturk-hits prolific bonus bonuses.csv
+giccs annotate prolific draft study.toml
+giccs annotate prolific publish
+giccs annotate prolific review --approve-submitted
+giccs annotate prolific bonus bonuses.csv
 """
 MIN_MESSAGE = 100
 """Minimum length of the message of a rejection."""
@@ -58,7 +58,7 @@ _command = partial(
 )
 
 
-@group("mturk-hits prolific", COMMANDS, EXAMPLE)
+@group("giccs annotate prolific", COMMANDS, EXAMPLE)
 def main() -> None:
     """Recruit participants at Prolific: publish a study, review submissions, pay bonuses, each exactly once.
 
@@ -130,10 +130,10 @@ def _open_study(console: Console, path: str, address: str = "") -> Iterator[Stud
 
 
 @_command(
-    "mturk-hits prolific draft",
+    "giccs annotate prolific draft",
     example="""
-    mturk-hits prolific draft study.toml
-    mturk-hits prolific draft study.toml --ledger pilot.db
+    giccs annotate prolific draft study.toml
+    giccs annotate prolific draft study.toml --ledger pilot.db
     """,
 )
 @click.argument("study", type=INPUT, metavar="STUDY")
@@ -170,7 +170,7 @@ def draft(console: Console, study: str, ledger: str, endpoint: str) -> None:
         )  # fmt: skip
 
 
-@_command("mturk-hits prolific publish", example="mturk-hits prolific publish")
+@_command("giccs annotate prolific publish", example="giccs annotate prolific publish")
 @ledger_option
 @yes_option
 def publish(console: Console, ledger: str, yes: bool) -> None:
@@ -188,7 +188,7 @@ def publish(console: Console, ledger: str, yes: bool) -> None:
         _change_status(study, "PUBLISH")
 
 
-@_command("mturk-hits prolific pause", example="mturk-hits prolific pause")
+@_command("giccs annotate prolific pause", example="giccs annotate prolific pause")
 @ledger_option
 def pause(console: Console, ledger: str) -> None:
     """Pause the study: nobody can take a place. Those who have one can finish."""
@@ -196,7 +196,7 @@ def pause(console: Console, ledger: str) -> None:
         _change_status(study, "PAUSE")
 
 
-@_command("mturk-hits prolific start", example="mturk-hits prolific start")
+@_command("giccs annotate prolific start", example="giccs annotate prolific start")
 @ledger_option
 def start(console: Console, ledger: str) -> None:
     """Continue a paused study."""
@@ -204,7 +204,7 @@ def start(console: Console, ledger: str) -> None:
         _change_status(study, "START")
 
 
-@_command("mturk-hits prolific stop", example="mturk-hits prolific stop --yes")
+@_command("giccs annotate prolific stop", example="giccs annotate prolific stop --yes")
 @ledger_option
 @yes_option
 def stop(console: Console, ledger: str, yes: bool) -> None:
@@ -236,7 +236,7 @@ def _refusals() -> Iterator[None]:
         raise click.ClickException(f"Prolific: {error}") from None
 
 
-@_command("mturk-hits prolific status", example="mturk-hits prolific status --json")
+@_command("giccs annotate prolific status", example="giccs annotate prolific status --json")
 @ledger_option
 def status(console: Console, ledger: str) -> None:
     """Read the submissions into the ledger; show the study's status and places."""
@@ -261,7 +261,7 @@ def status(console: Console, ledger: str) -> None:
         )  # fmt: skip
 
 
-@_command("mturk-hits prolific places", example="mturk-hits prolific places --total 120")
+@_command("giccs annotate prolific places", example="giccs annotate prolific places --total 120")
 @ledger_option
 @option(
     "--total",
@@ -290,7 +290,7 @@ def places(console: Console, ledger: str, total: int, yes: bool) -> None:
         console.answer(f"{total} places ({now} before)", {"places": total, "before": now})
 
 
-@_command("mturk-hits prolific reclaim", example="mturk-hits prolific reclaim")
+@_command("giccs annotate prolific reclaim", example="giccs annotate prolific reclaim")
 @ledger_option
 def reclaim(console: Console, ledger: str) -> None:
     """Offer returned, timed-out and rejected places again.
@@ -308,7 +308,7 @@ def reclaim(console: Console, ledger: str) -> None:
         if poll.free > 0 and reached != "ACTIVE":
             raise click.ClickException(
                 f"{poll.free} places are free, but the study is {reached}; "
-                f"`mturk-hits prolific places --total {poll.places + poll.free}` opens it again"
+                f"`giccs annotate prolific places --total {poll.places + poll.free}` opens it again"
             )
         free = max(poll.free, 0)
         console.answer(
@@ -317,12 +317,12 @@ def reclaim(console: Console, ledger: str) -> None:
 
 
 @_command(
-    "mturk-hits prolific review",
+    "giccs annotate prolific review",
     example="""
-    mturk-hits prolific review
-    mturk-hits prolific review --approve-submitted
-    mturk-hits prolific review --reject 60d9aadeb86739de712faee0 --category NO_DATA --message "..."
-    mturk-hits prolific review --screen-out 60d9aadeb86739de712faee0
+    giccs annotate prolific review
+    giccs annotate prolific review --approve-submitted
+    giccs annotate prolific review --reject 60d9aadeb86739de712faee0 --category NO_DATA --message "..."
+    giccs annotate prolific review --screen-out 60d9aadeb86739de712faee0
     """,
 )
 @ledger_option
@@ -472,11 +472,11 @@ def _carry_out(study: Study, actions: Sequence[Action]) -> None:
 
 
 @_command(
-    "mturk-hits prolific bonus",
+    "giccs annotate prolific bonus",
     example="""
-    mturk-hits prolific bonus bonuses.csv
-    mturk-hits prolific bonus bonuses.csv --paid 60d9aadeb86739de712faee0
-    mturk-hits prolific bonus bonuses.csv --unpaid 60d9aadeb86739de712faee0
+    giccs annotate prolific bonus bonuses.csv
+    giccs annotate prolific bonus bonuses.csv --paid 60d9aadeb86739de712faee0
+    giccs annotate prolific bonus bonuses.csv --unpaid 60d9aadeb86739de712faee0
     """,
 )
 @click.argument("bonuses", type=INPUT, metavar="BONUSES")

@@ -1,4 +1,4 @@
-"""mturk-hits estimate, preview, publish: from tuples to HITs."""
+"""giccs annotate estimate, preview, publish: from tuples to HITs."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ def accept_and_ignore(*ignored_options: Callable[[Any], Any]) -> Callable[[Any],
 
 
 @command(
-    "mturk-hits estimate",
+    "giccs annotate estimate",
     example="""
-    mturk-hits estimate tuples.csv --dialogues dialogues.jsonl
-    mturk-hits estimate --default-config > hits.toml
-    mturk-hits estimate --default-config conditions > conditions.toml
-    mturk-hits estimate tuples.csv --dialogues dialogues.jsonl --config hits.toml
+    giccs annotate estimate tuples.csv --dialogues dialogues.jsonl
+    giccs annotate estimate --default-config > hits.toml
+    giccs annotate estimate --default-config conditions > conditions.toml
+    giccs annotate estimate tuples.csv --dialogues dialogues.jsonl --config hits.toml
     """,
 )
 @study_options
@@ -141,10 +141,10 @@ def estimate(
 
 
 @command(
-    "mturk-hits preview",
+    "giccs annotate preview",
     example="""
-    mturk-hits preview tuples.csv --dialogues dialogues.jsonl
-    mturk-hits preview tuples.csv --dialogues dialogues.jsonl --hit 3 --no-browser -o page.html
+    giccs annotate preview tuples.csv --dialogues dialogues.jsonl
+    giccs annotate preview tuples.csv --dialogues dialogues.jsonl --hit 3 --no-browser -o page.html
     """,
 )
 @study_options
@@ -186,12 +186,12 @@ def preview(
 
 
 @command(
-    "mturk-hits publish",
+    "giccs annotate publish",
     example="""
-    mturk-hits publish tuples.csv --dialogues dialogues.jsonl
-    mturk-hits publish tuples.csv --dialogues dialogues.jsonl --config hits.toml --ledger study.db
-    mturk-hits publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
-    mturk-hits publish pairs.csv --config conditions.toml
+    giccs annotate publish tuples.csv --dialogues dialogues.jsonl
+    giccs annotate publish tuples.csv --dialogues dialogues.jsonl --config hits.toml --ledger study.db
+    giccs annotate publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
+    giccs annotate publish pairs.csv --config conditions.toml
     """,
     interrupt_message="published HITs are recorded in {ledger}; run the same command to publish the rest",
 )

@@ -92,7 +92,7 @@ def service_address(ledger: Ledger) -> str:
     if address.startswith("prolific "):
         raise click.UsageError(
             f"{ledger.path} is the ledger of a study at Prolific; "
-            "expected a command of `mturk-hits prolific`"
+            "expected a command of `giccs annotate prolific`"
         )
     return address
 

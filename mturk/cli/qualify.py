@@ -1,4 +1,4 @@
-"""mturk-hits qualify: qualification types by a test, or by participation in another study."""
+"""giccs annotate qualify: qualification types by a test, or by participation in another study."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 @command(
-    "mturk-hits qualify",
+    "giccs annotate qualify",
     example="""
-    mturk-hits qualify --config conditions.toml
-    mturk-hits qualify --test test.toml --endpoint https://work.example.org
-    mturk-hits qualify --workers-of conditions.db
+    giccs annotate qualify --config conditions.toml
+    giccs annotate qualify --test test.toml --endpoint https://work.example.org
+    giccs annotate qualify --workers-of conditions.db
     """,
 )
 @option(

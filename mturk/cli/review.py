@@ -1,4 +1,4 @@
-"""mturk-hits review, bonus, extend, top-up, close, batch, purge: management of a published study."""
+"""giccs annotate review, bonus, extend, top-up, close, batch, purge: management of a published study."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ assignment_count = click.IntRange(1, 1_000_000_000)
 
 
 @command(
-    "mturk-hits review",
+    "giccs annotate review",
     example="""
-    mturk-hits review
-    mturk-hits review -o decisions.csv
-    mturk-hits review decisions.csv
-    mturk-hits review --approve-submitted
+    giccs annotate review
+    giccs annotate review -o decisions.csv
+    giccs annotate review decisions.csv
+    giccs annotate review --approve-submitted
     """,
 )
 @click.argument("decisions", type=INPUT, metavar="[DECISIONS]", required=False)
@@ -213,7 +213,7 @@ def _waiting_table(rows: Sequence[PendingReview], output: str | None) -> str:
 
     message = f"{len(rows)} assignments are pending"
     if output is not None:
-        return f"{output}: {message}; mark decisions and run mturk-hits review with the file"
+        return f"{output}: {message}; mark decisions and run giccs annotate review with the file"
     if not rows:
         return message
     header = ["assignment", "worker", "submitted", "auto-approval", "check", "comment"]
@@ -250,10 +250,10 @@ def _waiting_row(row: PendingReview) -> dict[str, Any]:
 
 
 @command(
-    "mturk-hits bonus",
+    "giccs annotate bonus",
     example="""
-    mturk-hits bonus bonuses.csv
-    mturk-hits bonus bonuses.csv --ledger study.db --yes
+    giccs annotate bonus bonuses.csv
+    giccs annotate bonus bonuses.csv --ledger study.db --yes
     """,
 )
 @click.argument("bonuses", type=INPUT, metavar="BONUSES")
@@ -299,11 +299,11 @@ def bonus(console: Console, bonuses: str, ledger: str, endpoint: str | None, yes
 
 
 @command(
-    "mturk-hits extend",
+    "giccs annotate extend",
     example="""
-    mturk-hits extend --hours 48
-    mturk-hits extend --assignments 8
-    mturk-hits extend 3XYZ... --hours 24 --assignments 9
+    giccs annotate extend --hours 48
+    giccs annotate extend --assignments 8
+    giccs annotate extend 3XYZ... --hours 24 --assignments 9
     """,
 )
 @hit_argument
@@ -368,10 +368,10 @@ def extend(
 
 
 @command(
-    "mturk-hits close",
+    "giccs annotate close",
     example="""
-    mturk-hits close
-    mturk-hits close 3XYZ... 3ABC...
+    giccs annotate close
+    giccs annotate close 3XYZ... 3ABC...
     """,
 )
 @hit_argument
@@ -397,10 +397,10 @@ def close(console: Console, hit_ids: tuple[str, ...], ledger: str, endpoint: str
 
 
 @command(
-    "mturk-hits top-up",
+    "giccs annotate top-up",
     example="""
-    mturk-hits top-up --dry-run
-    mturk-hits top-up
+    giccs annotate top-up --dry-run
+    giccs annotate top-up
     """,
 )
 @ledger_option
@@ -469,11 +469,11 @@ def _top_up_text(plan: TopUp, kind: HitKind, dry_run: bool) -> str:
 
 
 @command(
-    "mturk-hits batch",
+    "giccs annotate batch",
     example="""
-    mturk-hits batch -o results.csv
-    mturk-hits review results.csv
-    bws-score results.csv
+    giccs annotate batch -o results.csv
+    giccs annotate review results.csv
+    giccs score results.csv
     """,
 )
 @ledger_option
@@ -517,11 +517,11 @@ def batch(
 
 
 @command(
-    "mturk-hits purge",
+    "giccs annotate purge",
     example="""
-    mturk-hits purge --worker w-0123456789abcdef
-    mturk-hits purge --worker A1B2C3 --worker A2B3C4
-    mturk-hits purge --key
+    giccs annotate purge --worker w-0123456789abcdef
+    giccs annotate purge --worker A1B2C3 --worker A2B3C4
+    giccs annotate purge --key
     """,
 )
 @ledger_option

@@ -1,4 +1,4 @@
-"""mturk-hits next: the next round of an adaptive study, or its end."""
+"""giccs annotate next: the next round of an adaptive study, or its end."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 @command(
-    "mturk-hits next",
+    "giccs annotate next",
     example="""
-    mturk-hits next --dialogues dialogues.jsonl
-    mturk-hits next --dialogues dialogues.jsonl -n 50 --target 0.97 -o round2.csv
-    mturk-hits next --dialogues dialogues.jsonl --new-items dialogues.jsonl
-    mturk-hits next --verify
+    giccs annotate next --dialogues dialogues.jsonl
+    giccs annotate next --dialogues dialogues.jsonl -n 50 --target 0.97 -o round2.csv
+    giccs annotate next --dialogues dialogues.jsonl --new-items dialogues.jsonl
+    giccs annotate next --verify
     """,
     interrupt_message="a recorded round is in {ledger}; run the same command to publish the rest of its HITs",
 )
@@ -95,10 +95,10 @@ def next_round(
 ) -> None:
     """Publish the next round of an adaptive study, once, or report that the study can end.
 
-    New answers are collected. Unless the three gates of bws-stop are passed, tuples of items that the answers
-    cannot yet order are chosen as by bws-next, planned with the settings of the study, priced and published.
-    Half of the tuples of the last round must have a judgment. After an interruption, run the same command
-    again: it publishes the missing HITs of a recorded round and no further round.
+    New answers are collected. Unless the three gates of giccs stop are passed, tuples of items that the
+    answers cannot yet order are chosen as by giccs next, planned with the settings of the study, priced and
+    published. Half of the tuples of the last round must have a judgment. After an interruption, run the same
+    command again: it publishes the missing HITs of a recorded round and no further round.
 
     With --new-items, new items enter the study by a round of their own, whether or not the gates are passed.
     """

@@ -1,4 +1,4 @@
-"""mturk-hits serve, migrate, invite: the annotation service, its database and personal links."""
+"""giccs annotate serve, migrate, invite: the annotation service, its database and personal links."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def _origins(urls: Sequence[str]) -> list[str]:
 
 
 @command(
-    "mturk-hits serve",
+    "giccs annotate serve",
     example="""
-    mturk-hits serve
-    mturk-hits serve --log json --metrics 127.0.0.1:9464
-    mturk-hits serve --host 0.0.0.0 --keys keys.toml --site-url https://work.example.org \\
+    giccs annotate serve
+    giccs annotate serve --log json --metrics 127.0.0.1:9464
+    giccs annotate serve --host 0.0.0.0 --keys keys.toml --site-url https://work.example.org \\
         --frame-url https://questions.example.org --trust-proxy 127.0.0.1
     """,
     logs_itself=True,
@@ -119,6 +119,8 @@ def serve(
     )  # fmt: skip
     database = Database(db, balance=_parse_cents(balance))
 
+    name = click.get_current_context().command_path
+
     def ready(addresses: Addresses, _: object) -> None:
         secret = database.secret()
         now = SystemClock().now()
@@ -128,7 +130,7 @@ def serve(
             )
             for study in panel_studies
         }
-        _print_addresses(console, addresses, links)
+        _print_addresses(console, name, addresses, links)
 
     try:
         with arguments():
@@ -138,16 +140,19 @@ def serve(
         database.close()
 
 
-def _print_addresses(console: Console, addresses: Addresses, links: Mapping[str, str]) -> None:
-    """Print the line that signals readiness; without --json, the recruiting links follow it."""
+def _print_addresses(
+    console: Console, command: str, addresses: Addresses, links: Mapping[str, str]
+) -> None:
+    """Print the line that signals readiness; without --json, the recruiting links follow it.
+
+    command: the name by which the command was called.
+    """
     if console.as_json:
         document = {"api": addresses.api, "site": addresses.work, "frames": addresses.frames}
         echo(json.dumps(document | {"metrics": addresses.metrics, "studies": dict(links)}))
         return
     metrics_text = f"  metrics {addresses.metrics}" if addresses.metrics else ""
-    echo(
-        f"mturk-hits serve: requester API {addresses.api}  worker site {addresses.work}{metrics_text}"
-    )
+    echo(f"{command}: requester API {addresses.api}  worker site {addresses.work}{metrics_text}")
     for name, link in links.items():
         echo(f"recruiting link of {name}: {link}")
 
@@ -207,10 +212,10 @@ def _check_catalogues() -> None:
 
 
 @command(
-    "mturk-hits migrate",
+    "giccs annotate migrate",
     example="""
-    mturk-hits migrate --db hits.db
-    mturk-hits migrate --db postgresql+psycopg://giccs@/giccs
+    giccs annotate migrate --db hits.db
+    giccs annotate migrate --db postgresql+psycopg://giccs@/giccs
     """,
 )
 @database_option
@@ -247,7 +252,7 @@ def open_database(db: str) -> Iterator[Database]:
 def _check_database_exists(db: str) -> None:
     if "://" not in db and not os.path.exists(db):
         raise InputError(
-            Problem(db, None, "no such file; start `mturk-hits serve` first, or set --db")
+            Problem(db, None, "no such file; start `giccs annotate serve` first, or set --db")
         )
 
 
@@ -262,10 +267,10 @@ def note_remaining_log(console: Console, database: Database) -> None:
 
 
 @command(
-    "mturk-hits invite",
+    "giccs annotate invite",
     example="""
-    mturk-hits invite --workers 20 > links.txt
-    mturk-hits invite AANNA ABEN --site-url https://work.example.org
+    giccs annotate invite --workers 20 > links.txt
+    giccs annotate invite AANNA ABEN --site-url https://work.example.org
     """,
 )
 @click.argument("names", nargs=-1, metavar="[WORKER]...")

@@ -1,4 +1,4 @@
-"""mturk-hits simulate: a dry run of a study with simulated workers."""
+"""giccs annotate simulate: a dry run of a study with simulated workers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ non_negative_type = Number(0, 1e6)
 
 
 @command(
-    "mturk-hits simulate",
+    "giccs annotate simulate",
     example="""
-    mturk-hits simulate --truth dialogues.jsonl --workers 20
-    mturk-hits simulate --truth scores.csv --workers 20 --return-rate 0.02 --abandon-rate 0.01
-    mturk-hits simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
+    giccs annotate simulate --truth dialogues.jsonl --workers 20
+    giccs annotate simulate --truth scores.csv --workers 20 --return-rate 0.02 --abandon-rate 0.01
+    giccs annotate simulate --truth scores.csv --links links.csv --endpoint https://work.example.org
     """,
     interrupt_message="all submitted assignments are stored at the service; run the same command to continue",
 )

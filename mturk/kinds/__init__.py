@@ -144,7 +144,7 @@ class HitKind(Protocol):
     answer: str
     """Name of a valid answer, such as ``judgment``."""
     file: str
-    """Default output file of `mturk-hits collect`."""
+    """Default output file of `giccs annotate collect`."""
     defaults: Mapping[str, Any] = {}
     """Settings whose defaults differ from those of `mturk.study.settings.Settings`."""
     setting_names: Mapping[str, str] = {}

@@ -40,11 +40,11 @@ class SentenceKind(HitKind):
         "language": "Language of the page texts. Default: the language of the sentences.",
         "dialogues_per_hit": "Sentence pairs per page, drawn at random.",
         "countries": "Countries of workers, as stated by themselves; not a test of their language.\n"
-        "`mturk-hits qualify` creates such a test. [] for all.",
+        "`giccs annotate qualify` creates such a test. [] for all.",
     }
     unused_settings: Sequence[str] = ("language_check",)
     no_judgments_note = (
-        "not available; requires judgments of tuples (agreement of labels: giccs-csts verified)"
+        "not available; requires judgments of tuples (agreement of labels: giccs csts verified)"
     )
 
     def read_truth(self, path: str | os.PathLike[str]) -> Truth | None:

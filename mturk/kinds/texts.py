@@ -204,9 +204,9 @@ def parse_texts(texts: str) -> dict[str, Any]:
 def read_texts(path: str | os.PathLike[str], package: str) -> str:
     """Read and check a TOML file with the texts of a kind's page; return its content.
 
-    It must have the keys and types of the built-in English file (`mturk-hits estimate --default-texts` prints
-    it), and ``language``, a BCP 47 tag. ``[[cloze]]``, the language check, is optional; without it, pages
-    have none. Raises InputError with all problems.
+    It must have the keys and types of the built-in English file (`giccs annotate estimate --default-texts`
+    prints it), and ``language``, a BCP 47 tag. ``[[cloze]]``, the language check, is optional; without it,
+    pages have none. Raises InputError with all problems.
     """
     check_texts(read_toml(path), built_in_texts(package, "en"), display_name(path))
     return read_text(path)

@@ -22,9 +22,9 @@ NAMES = {"local": LOCAL, "sandbox": SANDBOX, "production": PRODUCTION}
 REGION = "us-east-1"  # the service exists in this region only
 STATIC = ("env", "shared-credentials-file", "config-file")
 CLOSED = (
-    "Amazon Mechanical Turk closed on 2026-09-30. Run your own annotation service with `mturk-hits serve` "
-    "and select it with --endpoint local or its address; --confirm-production uses the old address "
-    "nevertheless, where every assignment would cost real money"
+    "Amazon Mechanical Turk closed on 2026-09-30. Run your own annotation service with "
+    "`giccs annotate serve` and select it with --endpoint local or its address; "
+    "--confirm-production uses the old address nevertheless, where every assignment would cost real money"
 )
 
 
@@ -200,7 +200,8 @@ def _check_listening(endpoint: Endpoint) -> None:
     except OSError as error:
         message = f"{endpoint.url} does not respond ({error.strerror or error})"
         raise ServiceError(
-            f"{message}; start the service with `mturk-hits serve`, or name its new address with --endpoint"
+            f"{message}; start the service with `giccs annotate serve`, or name its new address with "
+            "--endpoint"
         ) from None
 
 
@@ -241,8 +242,8 @@ def translate_errors() -> Iterator[None]:
         code = error_code(error)
         if code == "404":
             raise ServiceError(
-                f"{error.operation_name}: nothing answers requests of the API at this address; expected the "
-                "one that `mturk-hits serve` prints as the API, not that of the site or of question frames"
+                f"{error.operation_name}: nothing answers requests of the API at this address; expected "
+                "the one that `giccs annotate serve` prints as API, not that of the site or of frames"
             ) from error
         raise ServiceError(f"{error.operation_name} was refused: {message} ({code})") from error
     except BotoCoreError as error:

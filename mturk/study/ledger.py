@@ -201,7 +201,7 @@ class Ledger:
         if not os.path.isfile(name):
             raise _input_error(
                 name,
-                "ledger not found; expected a file created by mturk-hits publish (see --ledger)",
+                "ledger not found; expected a file created by giccs annotate publish (see --ledger)",
             )
         connection = sqlite3.connect(name, timeout=BUSY_SECONDS, isolation_level=None)
         try:
@@ -268,7 +268,7 @@ class Ledger:
         values = dict(self.connection.execute("SELECT key, value FROM study"))
         if "endpoint" not in values:
             raise _input_error(
-                self.path, "contains no study; expected a ledger written by mturk-hits publish"
+                self.path, "contains no study; expected a ledger written by giccs annotate publish"
             )
         try:
             settings, created = (
@@ -673,7 +673,7 @@ def _explain_busy(path: str) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error) and "busy" not in str(error):
             raise
-        message = "another mturk-hits process uses this ledger; wait until it has ended"
+        message = "another giccs annotate process uses this ledger; wait until it has ended"
         raise _input_error(path, message) from None
 
 

@@ -160,7 +160,7 @@ def round_notes(tuples: Tuples) -> list[str]:
         if last_round(tuples) == 1:
             check_choice(tuples)
     except ValueError as error:
-        return [f"mturk-hits next will choose no further round: {error}"]
+        return [f"giccs annotate next will choose no further round: {error}"]
     return []
 
 

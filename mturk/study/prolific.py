@@ -102,7 +102,7 @@ def _draft_problems(draft: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ..
     if PARTICIPANT not in str(draft.get("external_study_url", PARTICIPANT)):
         yield (
             ("external_study_url",),
-            f"external_study_url does not contain {PARTICIPANT}; see `mturk-hits serve`",
+            f"external_study_url does not contain {PARTICIPANT}; see `giccs annotate serve`",
         )
     for name in ("total_available_places", "estimated_completion_time"):
         value = draft.get(name, 1)
@@ -166,9 +166,7 @@ def endpoint_of(ledger: Ledger) -> str:
     """Return the address of the API; InputError for the ledger of another service."""
     endpoint = ledger.study().endpoint
     if not endpoint.startswith(PREFIX):
-        message = (
-            f"is the ledger of a study at {endpoint}; expected one of `mturk-hits prolific draft`"
-        )
+        message = f"is the ledger of a study at {endpoint}; expected one of `giccs annotate prolific draft`"
         raise InputError(Problem(ledger.path, None, message))
     return endpoint.removeprefix(PREFIX)
 
@@ -198,7 +196,7 @@ def study_of(ledger: Ledger) -> Hit:
     """Return the study; InputError if the draft was not created."""
     hit = ledger.hits()[0]
     if hit.hit_id is None:
-        message = "the draft was not created; run mturk-hits prolific draft again"
+        message = "the draft was not created; run giccs annotate prolific draft again"
         raise InputError(Problem(ledger.path, None, message))
     return hit
 

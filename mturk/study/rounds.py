@@ -145,7 +145,7 @@ def check_answers(ledger: Ledger, answers: ValidAnswers, tuples: Tuples) -> None
     if answered < MIN_ANSWERED * len(ids):
         message = (
             f"round {last} has judgments of {answered} of {len(ids)} tuples; expected at least "
-            f"{MIN_ANSWERED:.0%} before a further round (mturk-hits top-up asks for missing ones)"
+            f"{MIN_ANSWERED:.0%} before a further round (giccs annotate top-up asks for missing ones)"
         )
         raise InputError(Problem(ledger.path, None, message))
 
@@ -204,7 +204,7 @@ def repeat_rounds(ledger: Ledger) -> list[RepeatedRound]:
     for number in range(2, last_round(study_tuples(ledger)) + 1):
         text = ledger.get_note(_note(number))
         if not text:
-            results.append(RepeatedRound(number, None, "it was not chosen by mturk-hits next"))
+            results.append(RepeatedRound(number, None, "it was not chosen by giccs annotate next"))
             continue
         choice, earlier = RoundChoice(**json.loads(text)), study_tuples(ledger, last=number - 1)
         published = study_tuples(ledger, number, number)

@@ -90,8 +90,8 @@ class Settings:
     texts: str = option(
         "",
         "File with all texts of the page. For another language, a catalogue beside this file is better:\n"
-        "see `mturk-hits check-texts`.\n"
-        "`mturk-hits estimate --default-texts` prints the English ones.",
+        "see `giccs annotate check-texts`.\n"
+        "`giccs annotate estimate --default-texts` prints the English ones.",
         parse=_text(limits.LengthLimit("the name of the file", 4096, minimum=0)),
     )
     """Content of the TOML file with the page texts; empty for the built-in texts."""
@@ -135,7 +135,7 @@ class Settings:
     )
     expected_seconds: int = option(
         60,
-        "Expected time per page in seconds: time yourself with `mturk-hits preview`. `estimate`\n"
+        "Expected time per page in seconds: time yourself with `giccs annotate preview`. `estimate`\n"
         "shows the resulting hourly wage and warns if it is below the minimum wage.",
         bounds=(1, limits.ASSIGNMENT_DURATION.maximum),
     )

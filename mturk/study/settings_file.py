@@ -78,7 +78,7 @@ def default_settings(
         available = ", ".join(built_in_languages(package))
         raise ValueError(
             f"no built-in page texts in {page} (available: {available}); expected "
-            f"{page}.po beside the settings file (`mturk-hits check-texts --new {page}`), "
+            f"{page}.po beside the settings file (`giccs annotate check-texts --new {page}`), "
             'texts = "FILE.toml", or the language of the page'
         )
     # titles may name the language of the dialogues, so those of another page language would be wrong

@@ -67,7 +67,7 @@ def damage_ledger(folder: Path) -> str:
     for content in damaged_copies(study.ledger.read_bytes()):
         (study.folder / "damaged.db").write_bytes(content)
         (output := study.folder / "out.csv").unlink(missing_ok=True)
-        done = run_in_process(study.folder, "mturk-hits", "collect", "--offline", "--ledger",
+        done = run_in_process(study.folder, "giccs", "annotate", "collect", "--offline", "--ledger",
                       study.folder / "damaged.db", "-o", output)  # fmt: skip
         tally[_check_judgments(done, output, expected)] += 1
     return ", ".join(f"{count} times {result}" for result, count in sorted(tally.items()))
@@ -151,7 +151,7 @@ def read_only_database(folder: Path) -> str:
     before = {path.name: path.read_bytes() for path in data_folder.iterdir()}
     with read_only(data_folder):
         done = run_command(
-            folder, "mturk-hits", "serve", "--port", "0", "--db", data_folder / "hits.db"
+            folder, "giccs", "annotate", "serve", "--port", "0", "--db", data_folder / "hits.db"
         )
         if done.code not in (1, 2) or str(data_folder / "hits.db") not in done.err:
             raise PromiseBrokenError(f"exit code {done.code}: {done.err.strip()[-300:]}")
@@ -161,14 +161,14 @@ def read_only_database(folder: Path) -> str:
 
 
 CASES = (
-    Case("read-only folder", "folder of the ledger, in mturk-hits publish and collect",
+    Case("read-only folder", "folder of the ledger, in giccs annotate publish and collect",
          "A message and exit code 1; nothing is changed", read_only_ledger, needs_mounts),
     Case("damaged file", "the ledger: flipped bytes, truncation",
          "Refused with a message that names the file, or no judgment is lost silently. "
          "SQLite has no checksums: a changed letter in an answer is not detected", damage_ledger),
-    Case("read-only folder", "folder of the database, at the start of mturk-hits serve",
+    Case("read-only folder", "folder of the database, at the start of giccs annotate serve",
          "A message that names the file; nothing is changed", read_only_database, needs_mounts),
-    Case("damaged file", "the SQLite database of mturk-hits serve: flipped bytes, truncation",
+    Case("damaged file", "the SQLite database of giccs annotate serve: flipped bytes, truncation",
          "Refused with a message that names the file, or an error, or no answer is missing. SQLite has "
          "no checksums: a changed letter in an answer is not detected; an empty file is a new database",
          damage_database),

@@ -1,4 +1,4 @@
-"""giccs-eval over a Ray cluster whose workers, nodes and driver are killed."""
+"""giccs eval over a Ray cluster whose workers, nodes and driver are killed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _run_with_strikes(
 ) -> tuple[CommandResult, int]:
     """Run an evaluation and `strike` `times` busy workers once `after` results are stored."""
     struck: set[int] = set()
-    with launch(folder, "giccs-eval", *words, **more) as process:
+    with launch(folder, "giccs", "eval", *words, **more) as process:
         while process.poll() is None and len(struck) < times:
             time.sleep(0.002)  # polling must not occupy a core
             if len(result_stamps(folder / "results")) < after:
@@ -83,7 +83,7 @@ def _kill(pid: int) -> None:
 
 def _kill_worker(folder: Path) -> str:
     models = _models(folder)
-    run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    run_command(folder, "giccs", "eval", *models, *WORDS, "-o", "expected")
     done, killed = _run_with_strikes(folder, (*models, *WORDS, *RAY), _kill, 2)
     if done.code or not killed:
         raise PromiseBrokenError(f"{killed} workers killed, exit code {done.code}: {done.err}")
@@ -124,7 +124,7 @@ def _cluster() -> Iterator[str]:
 
 def _kill_node(folder: Path) -> str:
     models = _models(folder)
-    run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
+    run_command(folder, "giccs", "eval", *models, *WORDS, "-o", "expected")
     with _cluster() as address:
         words = (*models, *WORDS, *RAY, "--address", address)
         done, killed = _run_with_strikes(folder, words, lambda worker: _kill(_parent(worker)), 1)
@@ -141,13 +141,13 @@ def _parent(pid: int) -> int:
 
 def _kill_driver(folder: Path) -> str:
     models = _models(folder)
-    run_command(folder, "giccs-eval", *models, *WORDS, "-o", "expected")
-    process = launch(folder, "giccs-eval", *models, *WORDS, *RAY, environment=ONE_AT_A_TIME)
+    run_command(folder, "giccs", "eval", *models, *WORDS, "-o", "expected")
+    process = launch(folder, "giccs", "eval", *models, *WORDS, *RAY, environment=ONE_AT_A_TIME)
     if not kill_after_start(process, lambda: result_stamps(folder / "results"), 0):
         raise PromiseBrokenError("the command ended before it was killed")
     _wait_for_cluster_end(20)
     before = result_stamps(folder / "results")
-    done = run_command(folder, "giccs-eval", *models, *WORDS, *RAY)
+    done = run_command(folder, "giccs", "eval", *models, *WORDS, *RAY)
     if done.code or not before.items() <= result_stamps(folder / "results").items():
         raise PromiseBrokenError(
             f"after the restart it ended with exit code {done.code}: {done.err}"
@@ -180,7 +180,7 @@ CASES = (
     ),
     Case("SIGKILL", "one of two raylets", SAME, _kill_node, _needs_ray),
     Case(
-        "SIGKILL", "giccs-eval --engine ray",
+        "SIGKILL", "giccs eval --engine ray",
         "its cluster ends with it, Ray's idle agents after a minute; after a restart it continues",
         _kill_driver, _needs_ray,
     ),

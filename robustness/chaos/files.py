@@ -38,24 +38,24 @@ KILLS = 8
 STEPS = 50
 OLD_CONTENT = b"what stood here before\n"
 WRITERS: dict[str, tuple[object, ...]] = {
-    "bws-make-tuples": (SAMPLE / "dialogues.jsonl", "-k", 3, "--factor", 40, "--allow-repeats"),
-    "bws-score": (SAMPLE / "judgments.csv", "--scale", "unit"),
-    "bws-simulate": (SAMPLE / "tuples.csv", "--truth", SAMPLE / "scores.csv", "--annotators", 20),
-    "giccs-build": ("--dialogues", SAMPLE / "dialogues.jsonl", "--scores", SAMPLE / "scores.csv"),
+    "design": (SAMPLE / "dialogues.jsonl", "-k", 3, "--factor", 40, "--allow-repeats"),
+    "score": (SAMPLE / "judgments.csv", "--scale", "unit"),
+    "simulate": (SAMPLE / "tuples.csv", "--truth", SAMPLE / "scores.csv", "--annotators", 20),
+    "build": ("--dialogues", SAMPLE / "dialogues.jsonl", "--scores", SAMPLE / "scores.csv"),
 }
-EVALUATE = ("giccs-eval", "baseline:chance", "-o", "results", "--limit", 3, "--quiet")
-EXPORT = ("giccs-report", "results", "--mteb", "out/mteb")
+EVALUATE = ("giccs", "eval", "baseline:chance", "-o", "results", "--limit", 3, "--quiet")
+EXPORT = ("giccs", "report", "results", "--mteb", "out/mteb")
 
 
 def _write(folder: Path, name: str) -> CommandResult:
-    return run_command(folder, name, *WRITERS[name], "-o", "out/file")
+    return run_command(folder, "giccs", name, *WRITERS[name], "-o", "out/file")
 
 
 def _old_content(folder: Path, name: str) -> bytes:
     """Return the content of an existing file that a command replaces: only simulated judgments may be."""
-    if name != "bws-simulate":
+    if name != "simulate":
         return OLD_CONTENT
-    run_command(folder, name, *WRITERS[name][:-1], 1, "-o", "old.csv")
+    run_command(folder, "giccs", name, *WRITERS[name][:-1], 1, "-o", "old.csv")
     return (folder / "old.csv").read_bytes()
 
 
@@ -68,7 +68,7 @@ def _kill_writer(name: str, folder: Path) -> str:
     draw, seen = random.Random(0), Counter[str]()
     for kill in range(KILLS):
         output.write_bytes(old)
-        process = launch(folder, name, *WRITERS[name], "-o", "out/file")
+        process = launch(folder, "giccs", name, *WRITERS[name], "-o", "out/file")
         if kill % 2:
             died = kill_after_start(process, lambda: sibling_paths(output), draw.uniform(0, 0.001))
         else:
@@ -120,12 +120,12 @@ def _fill_disk(folder: Path) -> str:
 
 
 def _fill_output_disk(folder: Path) -> str:
-    """Redirect standard output to a full disk, as with `giccs-report --format latex > table.tex`."""
+    """Redirect standard output to a full disk, as with `giccs report --format latex > table.tex`."""
     run_command(folder, *EVALUATE)
     commands: list[list[object]] = [
-        ["giccs-report", "results", "--format", "latex"],
-        ["giccs-validate", "giccs-sample", "--json"],
-        *([name, *words] for name, words in WRITERS.items()),
+        ["giccs", "report", "results", "--format", "latex"],
+        ["giccs", "validate", "giccs-sample", "--json"],
+        *(["giccs", name, *words] for name, words in WRITERS.items()),
     ]
     with small_disk(folder / "out", 2**20) as disk:
         fill(disk)
@@ -134,7 +134,7 @@ def _fill_output_disk(folder: Path) -> str:
                 done = run_command(folder, *command, stdout=table)
             check_failed_with_message(done, "No space left on device")
             if "Exception ignored" in done.err:
-                raise PromiseBrokenError(f"{command[0]} printed: {done.err.strip()}")
+                raise PromiseBrokenError(f"giccs {command[1]} printed: {done.err.strip()}")
     return f"{len(commands)} of {len(commands)} commands failed with a message"
 
 
@@ -154,10 +154,10 @@ def _read_only(folder: Path) -> str:
 
 def _close_pipes(folder: Path) -> str:
     commands: list[list[object]] = [
-        *([name, *words] for name, words in WRITERS.items()),
-        ["giccs-validate", "giccs-sample", "--json"],
-        ["giccs-eval", "baseline:chance", "--limit", 3, "--json", "--quiet"],
-        ["giccs-eval", "--help"],
+        *(["giccs", name, *words] for name, words in WRITERS.items()),
+        ["giccs", "validate", "giccs-sample", "--json"],
+        ["giccs", "eval", "baseline:chance", "--limit", 3, "--json", "--quiet"],
+        ["giccs", "eval", "--help"],
     ]
     for command in commands:
         for lines in (0, 1):
@@ -171,7 +171,7 @@ def _close_pipes(folder: Path) -> str:
             loud = "Traceback" in errors or "Exception ignored" in errors
             if loud or process.returncode not in (0, 1):
                 raise PromiseBrokenError(
-                    f"{command[0]} ended with {process.returncode} and printed {errors}"
+                    f"giccs {command[1]} ended with {process.returncode} and printed {errors}"
                 )
     return f"{2 * len(commands)} calls with a pipe closed at once or after a line ended quietly"
 
@@ -181,11 +181,11 @@ def _change_clock(folder: Path) -> str:
     for day in ("1971-01-01", "2037-12-31", ""):
         before = ["faketime", f"{day} 23:59:59"] if day else []
         done = run_command(
-            folder, "bws-simulate", *WRITERS["bws-simulate"], "-o", "out.gz", before=before
+            folder, "giccs", "simulate", *WRITERS["simulate"], "-o", "out.gz", before=before
         )
         results = folder / f"results{day}"
         run_command(
-            folder, "giccs-eval", "baseline:chance", "--limit", 3, "-o", results, before=before
+            folder, "giccs", "eval", "baseline:chance", "--limit", 3, "-o", results, before=before
         )
         (result,) = results.glob("*.json")
         document = json.loads(result.read_text("utf-8"))
@@ -236,24 +236,27 @@ published = [{ metric = "spearman", value = 0.25, n = 300 }]
 
 
 FORMATS: dict[str, tuple[Callable[[], bytes], Sequence[object]]] = {
-    "judgments.csv": (lambda: _first_lines("judgments.csv", 60), ["bws-score"]),
-    "judgments.csv.gz": (lambda: gzip.compress(_first_lines("judgments.csv", 60)), ["bws-score"]),
+    "judgments.csv": (lambda: _first_lines("judgments.csv", 60), ["giccs", "score"]),
+    "judgments.csv.gz": (
+        lambda: gzip.compress(_first_lines("judgments.csv", 60)),
+        ["giccs", "score"],
+    ),
     "tuples.csv": (
         lambda: _first_lines("tuples.csv", 60),
-        ["bws-simulate", "--truth", SAMPLE / "scores.csv"],
+        ["giccs", "simulate", "--truth", SAMPLE / "scores.csv"],
     ),
     "scores.csv": (
         lambda: (SAMPLE / "scores.csv").read_bytes(),
-        ["bws-simulate", SAMPLE / "tuples.csv", "--annotators", 1, "--truth"],
+        ["giccs", "simulate", SAMPLE / "tuples.csv", "--annotators", 1, "--truth"],
     ),
-    "dialogues.jsonl": (lambda: _first_lines("dialogues.jsonl", 8), ["bws-make-tuples", "-k", 3]),
-    "benchmark.jsonl": (lambda: _first_lines("benchmark.jsonl", 20), ["giccs-validate"]),
+    "dialogues.jsonl": (lambda: _first_lines("dialogues.jsonl", 8), ["giccs", "design", "-k", 3]),
+    "benchmark.jsonl": (lambda: _first_lines("benchmark.jsonl", 20), ["giccs", "validate"]),
     "benchmark.jsonl.gz": (
         lambda: gzip.compress(_first_lines("benchmark.jsonl", 20)),
-        ["giccs-validate"],
+        ["giccs", "validate"],
     ),
-    "release/data/test-00000-of-00001.parquet": (_parquet, ["giccs-validate"]),
-    "recipe.toml": (_recipe, ["giccs-eval", "--quiet", "--force", "--limit", 2, "--recipe"]),
+    "release/data/test-00000-of-00001.parquet": (_parquet, ["giccs", "validate"]),
+    "recipe.toml": (_recipe, ["giccs", "eval", "--quiet", "--force", "--limit", 2, "--recipe"]),
 }
 CHECKSUMMED_SUFFIXES = (".gz",)
 """Formats with a checksum: a damaged file is refused or read correctly."""
@@ -299,7 +302,7 @@ DAMAGED = (
 )
 
 CASES = (
-    *(Case("SIGKILL", name, KILLED, partial(_kill_writer, name)) for name in WRITERS),
+    *(Case("SIGKILL", f"giccs {name}", KILLED, partial(_kill_writer, name)) for name in WRITERS),
     Case("full disk", "files that commands write", IN_WORDS, _fill_disk, needs_mounts),
     Case(
         "full disk", "standard output of commands", "exit code 1 and a message", _fill_output_disk,
@@ -309,5 +312,5 @@ CASES = (
     Case("file cut off", "inputs of commands", DAMAGED, partial(_damage_inputs, truncations)),
     Case("flipped bit", "inputs of commands", DAMAGED, partial(_damage_inputs, with_flipped_bits)),
     Case("closed pipe", "standard output", "the command ends quietly", _close_pipes),
-    Case("changed clock", "bws-simulate, giccs-eval", "the same bytes", _change_clock, _needs_faketime),
+    Case("changed clock", "giccs simulate, giccs eval", "the same bytes", _change_clock, _needs_faketime),
 )  # fmt: skip

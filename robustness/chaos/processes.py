@@ -60,10 +60,12 @@ def run_command(folder: Path, *words: object, **more: Any) -> CommandResult:
         except subprocess.TimeoutExpired:
             process.kill()
             raise PromiseBrokenError(
-                f"{words[0]} was not finished after {COMMAND_TIMEOUT_SECONDS:.0f} s"
+                f"{_name(words)} was not finished after {COMMAND_TIMEOUT_SECONDS:.0f} s"
             ) from None
     if "Traceback" in f"{out}{err}":
-        raise PromiseBrokenError(f"{words[0]} printed a traceback: {err.strip().splitlines()[-1]}")
+        raise PromiseBrokenError(
+            f"{_name(words)} printed a traceback: {err.strip().splitlines()[-1]}"
+        )
     return CommandResult(process.returncode, out or "", err or "")
 
 
@@ -77,9 +79,13 @@ def run_in_process(folder: Path, *words: object) -> CommandResult:
     done = CliRunner().invoke(entry.load(), [str(word) for word in words[1:]])
     if done.exception and not isinstance(done.exception, SystemExit):
         raise PromiseBrokenError(
-            f"{words[0]} {words[-1]}: {type(done.exception).__name__}: {done.exception}"
+            f"{_name(words)} {words[-1]}: {type(done.exception).__name__}: {done.exception}"
         )
     return CommandResult(done.exit_code, done.stdout, done.stderr)
+
+
+def _name(words: Sequence[object]) -> str:
+    return " ".join(map(str, words[:2]))
 
 
 def sibling_paths(path: Path) -> list[Path]:

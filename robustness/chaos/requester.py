@@ -38,21 +38,31 @@ class StudyCommands:
     ledger: Path
 
     def publish(self) -> list[object]:
-        """Return the command line of `mturk-hits publish`."""
+        """Return the command line of `giccs annotate publish`."""
         return [
-            "mturk-hits", "publish", self.folder / "tuples.csv", "--dialogues",
+            "giccs", "annotate", "publish", self.folder / "tuples.csv", "--dialogues",
             DATA / "dialogues.jsonl", "--config", self.folder / "hits.toml", "--endpoint", self.url,
             "--ledger", self.ledger, "--json",
         ]  # fmt: skip
 
     def collect(self, output: str = "judgments.csv", *more: str) -> list[object]:
-        """Return the command line of `mturk-hits collect`."""
-        return ["mturk-hits", "collect", "-o", self.folder / output, "--ledger", self.ledger, *more]
+        """Return the command line of `giccs annotate collect`."""
+        return [
+            "giccs",
+            "annotate",
+            "collect",
+            "-o",
+            self.folder / output,
+            "--ledger",
+            self.ledger,
+            *more,
+        ]
 
     def bonus(self) -> list[object]:
-        """Return the command line of `mturk-hits bonus`."""
+        """Return the command line of `giccs annotate bonus`."""
         return [
-            "mturk-hits",
+            "giccs",
+            "annotate",
             "bonus",
             self.folder / "bonuses.csv",
             "--ledger",
@@ -190,7 +200,7 @@ def check_one_or_both(results: list[CommandResult]) -> str:
     waits = [
         result
         for result in results
-        if result.code == 2 and "another mturk-hits process" in result.err
+        if result.code == 2 and "another giccs annotate process" in result.err
     ]
     if len(waits) == len(results) or any(result.code for result in results if result not in waits):
         raise PromiseBrokenError(
@@ -300,22 +310,22 @@ def cut_connections(folder: Path) -> str:
 
 
 CASES = (
-    Case("SIGKILL", "mturk-hits publish, repeatedly until it completes",
+    Case("SIGKILL", "giccs annotate publish, repeatedly until it completes",
          "The same command continues; each HIT exists once and is paid once", kill_publish),
-    Case("SIGKILL", "mturk-hits collect, repeatedly until it completes",
+    Case("SIGKILL", "giccs annotate collect, repeatedly until it completes",
          "The same command continues; each answer is in ledger and file once", kill_collect),
-    Case("two processes", "mturk-hits publish on one ledger",
+    Case("two processes", "giccs annotate publish on one ledger",
          "One succeeds, the other waits or is refused; each HIT exists once", publish_twice),
-    Case("two processes", "mturk-hits collect on one ledger",
+    Case("two processes", "giccs annotate collect on one ledger",
          "Both succeed; each answer is stored once", collect_twice),
-    Case("two processes", "mturk-hits bonus on one ledger",
+    Case("two processes", "giccs annotate bonus on one ledger",
          "One succeeds, the other waits or is refused; each bonus is paid once", bonus_twice),
-    Case("full disk", "disk of the ledger in mturk-hits publish",
+    Case("full disk", "disk of the ledger in giccs annotate publish",
          "A message and exit code 1; with free space the same command continues, each HIT exists once",
          fill_disk_of_publish, needs_mounts),
-    Case("full disk", "disk of the ledger in mturk-hits collect",
+    Case("full disk", "disk of the ledger in giccs annotate collect",
          "A message and exit code 1; with free space the same command collects everything once",
          fill_disk_of_collect, needs_mounts),
-    Case("connection cut", "within the service's responses to mturk-hits publish",
+    Case("connection cut", "within the service's responses to giccs annotate publish",
          "Calls are retried, or the same command continues; each HIT exists once", cut_connections),
 )  # fmt: skip

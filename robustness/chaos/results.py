@@ -1,4 +1,4 @@
-"""giccs-eval: killed, run concurrently, with damaged results and caches, on full disks, out of memory."""
+"""giccs eval: killed, run concurrently, with damaged results and caches, on full disks, out of memory."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def result_stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 def _resume_after_kills(folder: Path, words: tuple[object, ...], most: float, kills: int) -> str:
     """Kill an evaluation up to `most` seconds after each new result, until it is done."""
-    run_command(folder, "giccs-eval", *words, "-o", "expected")
+    run_command(folder, "giccs", "eval", *words, "-o", "expected")
     draw, results, killed = random.Random(0), folder / "results", 0
     while True:
         before = result_stamps(results)
-        process = launch(folder, "giccs-eval", *words, "-o", "results")
+        process = launch(folder, "giccs", "eval", *words, "-o", "results")
         if killed < kills:
             has_progressed = lambda known=before: len(result_stamps(results)) > len(known)  # noqa: E731
             killed += (died := kill_after_start(process, has_progressed, draw.uniform(0, most)))
@@ -118,7 +118,8 @@ def _run_concurrently(folder: Path) -> str:
     first, second, third = models = (*BASELINES, word_vectors(folder))
     run_command(
         folder,
-        "giccs-eval",
+        "giccs",
+        "eval",
         *models,
         *PAIRS,
         "-o",
@@ -126,7 +127,7 @@ def _run_concurrently(folder: Path) -> str:
         environment={"GICCS_CACHE": str(folder / "other")},
     )
     shares = [(first, third), (third, second), (third,), (second, first)]
-    running = [launch(folder, "giccs-eval", *share, *PAIRS, "-o", "results") for share in shares]
+    running = [launch(folder, "giccs", "eval", *share, *PAIRS, "-o", "results") for share in shares]
     for process in running:
         _, errors = process.communicate()
         if process.returncode:
@@ -140,11 +141,11 @@ def _run_concurrently(folder: Path) -> str:
 
 
 def _damage_result(folder: Path) -> str:
-    """Damage a result; giccs-eval and giccs-report must refuse it or show the correct numbers."""
-    evaluate = ("giccs-eval", *SMALL, "-o", "results", "--json")
+    """Damage a result; giccs eval and giccs report must refuse it or show the correct numbers."""
+    evaluate = ("giccs", "eval", *SMALL, "-o", "results", "--json")
     expected = _numbers(run_in_process(folder, *evaluate).out)
     (path,) = (folder / "results").glob("*.json")
-    run_command(folder, "giccs-eval", "baseline:char-ngram", *SMALL[1:], "-o", "others")
+    run_command(folder, "giccs", "eval", "baseline:char-ngram", *SMALL[1:], "-o", "others")
     (other_result,) = (folder / "others").glob("*.json")
     original, seen = path.read_bytes(), Counter[str]()
     for damaged in [
@@ -154,13 +155,13 @@ def _damage_result(folder: Path) -> str:
         None,
     ]:
         _replace_file(path, damaged)
-        for words in (("giccs-report", "results", "--json"), evaluate):
+        for words in (("giccs", "report", "results", "--json"), evaluate):
             done = run_in_process(folder, *words)
             if done.code == 2 and path.stem in done.err:  # the result, or its predictions
                 seen["refused"] += 1
             elif done.code or _numbers(done.out) != expected:
                 raise PromiseBrokenError(
-                    f"{words[0]} ended with {done.code} and other numbers: {done.err}"
+                    f"{words[1]} ended with {done.code} and other numbers: {done.err}"
                 )
             else:
                 seen["right"] += 1
@@ -191,7 +192,7 @@ def _damage_predictions(folder: Path) -> str:
     from bws.base.problems import InputError
     from giccs.measures.results import Store
 
-    run_in_process(folder, "giccs-eval", *SMALL, "-o", "results")
+    run_in_process(folder, "giccs", "eval", *SMALL, "-o", "results")
     store = Store(folder / "results")
     (result,) = store.results()
     expected = store.predictions(result)
@@ -213,7 +214,7 @@ def _damage_predictions(folder: Path) -> str:
 def _damage_caches(folder: Path) -> str:
     """Damage each file of the cache: memory-mapped word vectors, and vectors of texts."""
     words = (word_vectors(folder), "--task", "evalrank-sentence", "--limit", 8, "--quiet", "--json")
-    evaluate = ("giccs-eval", *words, "--force", "-o", "results")
+    evaluate = ("giccs", "eval", *words, "--force", "-o", "results")
     expected = _numbers(run_in_process(folder, *evaluate).out)
     files = {path: path.read_bytes() for path in (folder / "cache").rglob("*") if path.is_file()}
     seen = Counter[str]()
@@ -274,7 +275,7 @@ def _damage_chat_cache(folder: Path) -> str:
             "--quiet",
             "--json",
         )
-        evaluate = ("giccs-eval", *words, "--force", "-o", "results")
+        evaluate = ("giccs", "eval", *words, "--force", "-o", "results")
         done = run_in_process(folder, *evaluate)
         expected, n_requests = _numbers(done.out), _Server.n_requests
         if (
@@ -303,7 +304,7 @@ def _needs_openai() -> str:
 
 def _fill_disk(directory: str, folder: Path) -> str:
     """Fill the disk of the cache, or that of the results after the first result."""
-    words = ("giccs-eval", "baseline:chance", word_vectors(folder), *PAIRS[:2], "--limit", 20)
+    words = ("giccs", "eval", "baseline:chance", word_vectors(folder), *PAIRS[:2], "--limit", 20)
     run_command(
         folder, *words, "-o", "expected", environment={"GICCS_CACHE": str(folder / "other")}
     )
@@ -330,7 +331,7 @@ def _blocks(path: Path) -> int:
 
 
 def _read_only(folder: Path) -> str:
-    words = ("giccs-eval", word_vectors(folder), "--limit", 4, "--task", "pairwise-sts", "-o")
+    words = ("giccs", "eval", word_vectors(folder), "--limit", 4, "--task", "pairwise-sts", "-o")
     for directory in ("cache", "results"):
         (folder / directory).mkdir()
         with read_only(folder / directory):
@@ -351,7 +352,7 @@ def _limit_memory(folder: Path) -> str:
 
     Where an allocation fails in the C or C++ library, the library aborts the process.
     """
-    words = ("giccs-eval", "baseline:chance", "package:minilm", "--limit", 4)
+    words = ("giccs", "eval", "baseline:chance", "package:minilm", "--limit", 4)
     size = _address_space(folder, *words[:2]) + 256 * 2**20
     done = run_command(folder, *words, "-o", "results", before=["prlimit", f"--as={size}"])
     is_aborted = done.code in ABORTED and any(message in done.err for message in NO_MEMORY)
@@ -388,10 +389,10 @@ RIGHT_OR_REFUSED = (
 RECOMPUTED_OR_REFUSED = "recomputed, or refused with the file name; never other numbers"
 
 CASES = (
-    Case("repeated SIGKILL", "giccs-eval, baselines and word vectors", SAME_RESULTS, _kill_baselines),
-    Case("SIGKILL", "giccs-eval, package:minilm", SAME_RESULTS, _kill_encoder, _needs_encoder),
+    Case("repeated SIGKILL", "giccs eval, baselines and word vectors", SAME_RESULTS, _kill_baselines),
+    Case("SIGKILL", "giccs eval, package:minilm", SAME_RESULTS, _kill_encoder, _needs_encoder),
     Case(
-        "four processes at once", "giccs-eval, shared results folder and cache",
+        "four processes at once", "giccs eval, shared results folder and cache",
         "all results exist and are complete", _run_concurrently,
     ),
     Case("damaged file", "JSON of a result", RIGHT_OR_REFUSED, _damage_result),
@@ -408,18 +409,18 @@ CASES = (
     ),
     *(
         Case(
-            "full disk", f"giccs-eval, its {directory}",
+            "full disk", f"giccs eval, its {directory}",
             "exit code 1 and a message; resumes when there is space",
             partial(_fill_disk, directory), needs_mounts,
         )
         for directory in ("results", "cache")
     ),
     Case(
-        "read-only folder", "giccs-eval, its results and cache", "exit code 1 and a message",
+        "read-only folder", "giccs eval, its results and cache", "exit code 1 and a message",
         _read_only, needs_mounts,
     ),
     Case(
-        "out of memory", "giccs-eval, package:minilm",
+        "out of memory", "giccs eval, package:minilm",
         "exit code 1 and a message that names the model, or the C or C++ library aborts; earlier "
         "results kept",
         _limit_memory,

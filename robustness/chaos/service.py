@@ -28,12 +28,12 @@ from mturk.study.simulated_workers import (
 )
 from robustness.chaos.cases import PromiseBrokenError
 
-CLI = (sys.executable, "-c", "from mturk.cli import main; main(prog_name='mturk-hits')")
+CLI = (sys.executable, "-m", "giccs", "annotate")
 DATA = Path(str(resources.files("giccs.data")))
 
 
 class Service:
-    """A process of `mturk-hits serve` whose ports stay the same after a restart."""
+    """A process of `giccs annotate serve` whose ports stay the same after a restart."""
 
     def __init__(self, db: str | Path, log: Path, *options: str, **environment: str) -> None:
         port, frame_port = free_ports(2)
@@ -55,7 +55,7 @@ class Service:
         assert self.process.stdout is not None
         if not self.process.stdout.readline():
             self.process.wait()
-            raise RuntimeError(f"mturk-hits serve ended: {self.log.read_text()[-2000:]}")
+            raise RuntimeError(f"giccs annotate serve ended: {self.log.read_text()[-2000:]}")
 
     def end(self, signal_number: signal.Signals = signal.SIGKILL) -> None:
         """Stop the service and wait for its end."""

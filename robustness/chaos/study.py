@@ -184,18 +184,18 @@ SUBMISSIONS = (
 )
 
 CASES = (
-    Case("SIGKILL", "mturk-hits serve on SQLite, workers active", SUBMISSIONS, kill_on_sqlite),
-    Case("SIGKILL", "mturk-hits serve on PostgreSQL, workers active", SUBMISSIONS,
+    Case("SIGKILL", "giccs annotate serve on SQLite, workers active", SUBMISSIONS, kill_on_sqlite),
+    Case("SIGKILL", "giccs annotate serve on PostgreSQL, workers active", SUBMISSIONS,
          kill_on_postgresql, needs_postgresql),
-    Case("SIGKILL", "one of three mturk-hits serve behind nginx", f"{SUBMISSIONS}; the others continue",
+    Case("SIGKILL", "one of three giccs annotate serve behind nginx", f"{SUBMISSIONS}; the others continue",
          kill_one_of_three, needs_nginx),
     Case("SIGKILL", "the PostgreSQL server (pg_ctl -m immediate)",
          f"{SUBMISSIONS}; the service continues when the database is back", crash_postgresql,
          needs_postgresql),
-    Case("full disk", "disk of the SQLite database of mturk-hits serve",
+    Case("full disk", "disk of the SQLite database of giccs annotate serve",
          f"Workers get an error page; {SUBMISSIONS[0].lower()}{SUBMISSIONS[1:]}; with free space the "
          "service continues without a restart", fill_disk_of_service, needs_mounts),
-    Case("clock jump", "mturk-hits serve: days forward, an hour back, workers active",
+    Case("clock jump", "giccs annotate serve: days forward, an hour back, workers active",
          f"{SUBMISSIONS}. Deadlines follow the service's clock: assignments whose deadline passes in a "
          "jump expire and become available again", jump_clock, needs_faketime),
 )  # fmt: skip

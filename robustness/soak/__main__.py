@@ -2,7 +2,7 @@
 
     python -m robustness.soak [--minutes 60] [-o docs/operations/measurements.md] [--json] [--samples FILE]
 
-One `mturk-hits serve` uses a SQLite file; two more share a PostgreSQL database behind nginx. On each,
+One `giccs annotate serve` uses a SQLite file; two more share a PostgreSQL database behind nginx. On each,
 simulated workers work continuously at a moderate pace, while a requester publishes batches of HITs, collects,
 reviews, pays bonuses and deletes. The processes of the service are sampled every ten seconds. Ctrl-C ends the
 test early; the measurements so far are evaluated and printed.

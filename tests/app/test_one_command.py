@@ -79,9 +79,11 @@ def test_the_help_shows_the_name_that_was_called(call_names, usage, example):
     assert f"\nExample:\n{example}" in text
 
 
-def test_an_old_name_shows_itself():
+def test_a_former_name_shows_itself():
     score = imported_command("bws.cli:score")
-    assert "\n  bws-score judgments.csv -o" in CliRunner().invoke(score, ["--help"]).output
+    text = CliRunner().invoke(score, ["--help"], prog_name="bws-score").output
+    assert text.startswith("Usage: bws-score [OPTIONS] JUDGMENTS")
+    assert "\n  bws-score judgments.csv -o" in text
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -48,7 +48,7 @@ def test_every_command_takes_it(script):
 
 @pytest.fixture
 def made(tmp_path, monkeypatch):
-    """Run bws-make-tuples over five items; return what it says on both streams."""
+    """Run giccs design over five items; return what it says on both streams."""
     (tmp_path / "items.txt").write_text(ITEMS)
     monkeypatch.chdir(tmp_path)
 
@@ -115,7 +115,7 @@ def fails(error):
         (MemoryError("8 TiB"), 1, "Error: not enough memory: 8 TiB\n"),
         (click.ClickException("refused"), 1, "Error: refused\n"),
         (click.UsageError("not so"), 2, "Error: not so\n"),
-        (KeyboardInterrupt(), 1, "Aborted!\n"),
+        (KeyboardInterrupt(), 130, "Aborted!\n"),
     ],
 )
 def test_where_an_error_arose_is_told_above_its_line(error, code, line):

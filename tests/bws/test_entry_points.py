@@ -31,7 +31,7 @@ share-best = extra_bws:METHOD
 
 @pytest.fixture
 def run(tmp_path):
-    """Return a function that runs bws-score where the other package is installed."""
+    """Return a function that runs giccs score where the other package is installed."""
     (tmp_path / "extra_bws.py").write_text(MODULE)
     info = tmp_path / "extra_bws-1.0.dist-info"
     info.mkdir()

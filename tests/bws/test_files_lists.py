@@ -119,7 +119,7 @@ LINES = '{"item": "a", "text": "x"}\n{"item": "b", "text": "y"}\n'
             DIALOGUES,
             r"ambiguous item column; specify one of id, context, candidates",
         ),
-        ("d.csv", DIALOGUES, r"this is a table of dialogues; giccs-build import"),
+        ("d.csv", DIALOGUES, r"this is a table of dialogues; giccs import"),
         ("d.csv", "item,context\n1,x\n", r"specify one of item, context \(--item-column\)"),
         ("d.csv", "id,item_id\n1,x\n", "specify one of id, item_id"),
         ("d.jsonl", LINES, "specify one of item, text"),

@@ -60,7 +60,7 @@ def test_the_message_proposes_the_columns_of_a_file(name, tmp_path):
     with pytest.raises(InputError) as caught:
         bws.read_judgments(path)
     command = str(caught.value).rpartition("read them with: ")[2]
-    options = shlex.split(command)[2:]
+    options = shlex.split(command)[3:]
     assert dict(each.split("=") for each in options[1::2]) == parts
     check(bws.read_judgments(path, parts=parts), name)
     result = CliRunner().invoke(score, [str(path), *options, "--json"])
@@ -286,7 +286,7 @@ def test_a_proposed_command_reads_the_file(text, roles, tmp_path):
     path.write_text(text)
     with pytest.raises(InputError) as caught:
         bws.read_judgments(path)
-    options = shlex.split(str(caught.value).rpartition("read them with: ")[2])[2:]
+    options = shlex.split(str(caught.value).rpartition("read them with: ")[2])[3:]
     assert options[1::2] == roles
     assert CliRunner().invoke(score, [str(path), *options]).exit_code == 0
 

@@ -1,4 +1,4 @@
-"""Texts of items beside their scores: bws-score --items, --sort and --top."""
+"""Texts of items beside their scores: giccs score --items, --sort and --top."""
 
 import csv
 import io

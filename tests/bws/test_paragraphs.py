@@ -152,7 +152,7 @@ def test_the_decision_on_models_is_that_of_the_json(tmp_path):
     write_judgments(people, tmp_path / "people.csv")
     write_judgments(model, tmp_path / "model.csv")
     text, document = of_both_languages(
-        verdict, tmp_path / "people.csv", "--models", tmp_path / "model.csv"
+        verdict, tmp_path / "people.csv", "--model-judgments", tmp_path / "model.csv"
     )
     test = document["models"][0]["test"]
     assert test["may_replace"]
@@ -245,10 +245,10 @@ def test_scores_on_the_scale_of_another_batch_and_of_models_say_so(tmp_path):
     frame.filter(pl.col("annotator") == "simulated-1").with_columns(
         annotator=pl.lit("model:m@1")
     ).write_csv(models)
-    text = body(run(score, last, "--models", models, "--paragraph"))
+    text = body(run(score, last, "--model-judgments", models, "--paragraph"))
     assert "600 judgments by language models (m@1)" in text
     assert "shrunk" not in text
-    pooled = body(run(score, last, "--models", models, "--pool", "--paragraph"))
+    pooled = body(run(score, last, "--model-judgments", models, "--pool", "--paragraph"))
     assert "not for each item" in pooled
 
 

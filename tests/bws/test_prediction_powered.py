@@ -298,7 +298,7 @@ def run(*arguments):
 
 
 def test_command_prints_scores_intervals_and_signature(files):
-    done = run(files[0], "--models", files[1], "--json")
+    done = run(files[0], "--model-judgments", files[1], "--json")
     document = json.loads(done.stdout)
     expected = prediction_powered_scores(*files)
     assert [row["high"] for row in document["scores"]] == expected.high.tolist()
@@ -317,9 +317,9 @@ def test_command_prints_scores_intervals_and_signature(files):
     ],
 )  # fmt: skip
 def test_command_refuses_options_that_are_no_part_of_it(files, options):
-    done = run(files[0], "--models", files[1], *options)
+    done = run(files[0], "--model-judgments", files[1], *options)
     assert done.exit_code == 2
-    assert f"--models cannot be combined with {options[0]}" in done.output
+    assert f"--model-judgments cannot be combined with {options[0]}" in done.output
 
 
 def test_pooled_scores_are_shrunk_prediction_powered_scores():
@@ -365,8 +365,8 @@ def test_items_without_interval_or_model_score_are_not_pooled():
 def test_command_pools_only_with_models(files):
     done = run(files[0], "--pool")
     assert done.exit_code == 2
-    assert "--pool requires --models" in done.output
-    signature = json.loads(run(files[0], "--models", files[1], "--pool", "--json").stdout)[
+    assert "--pool requires --model-judgments" in done.output
+    signature = json.loads(run(files[0], "--model-judgments", files[1], "--pool", "--json").stdout)[
         "signature"
     ]
     assert signature["pooled"] is True

@@ -311,8 +311,11 @@ def test_command(tmp_path):
     )
     assert "rank_low" in table.stdout
     for options, message in (
-        (["--ranks"], "--ranks requires --intervals, --bootstrap or --models"),
-        (["--ranks", "--models", str(path), "--pool"], "--ranks cannot be combined with --pool"),
+        (["--ranks"], "--ranks requires --intervals, --bootstrap or --model-judgments"),
+        (
+            ["--ranks", "--model-judgments", str(path), "--pool"],
+            "--ranks cannot be combined with --pool",
+        ),
     ):
         refused = CliRunner().invoke(score_command, [str(path), *options])
         assert refused.exit_code == 2

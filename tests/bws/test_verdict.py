@@ -1,4 +1,4 @@
-"""bws.verdict and bws-verdict: verdicts on models, with the evidence."""
+"""bws.verdict and giccs verdict: verdicts on models, with the evidence."""
 
 import json
 from dataclasses import replace
@@ -77,7 +77,9 @@ def test_the_data_frame_has_a_row_per_model(files):
 
 
 def test_the_command_prints_a_sentence_per_model_and_the_tables(files):
-    output = run("people.csv", "--models", "careful.csv", "--models", "careless.csv").stdout
+    output = run(
+        "people.csv", "--model-judgments", "careful.csv", "--model-judgments", "careless.csv"
+    ).stdout
     first = output.splitlines()[0]
     assert first.startswith("causal:careful@main: may replace annotators: winning rate 1.00 ≥ 0.5")
     assert "causal:careless@main: may not replace annotators" in output
@@ -90,7 +92,7 @@ def test_the_command_prints_a_sentence_per_model_and_the_tables(files):
         "model:causal",
     ):
         assert header in " ".join(output.split())
-    markdown = run("people.csv", "--models", "careful.csv", "--format", "markdown").stdout
+    markdown = run("people.csv", "--model-judgments", "careful.csv", "--format", "markdown").stdout
     for title in (
         "Verdict",
         "Alternative annotator test",
@@ -100,16 +102,18 @@ def test_the_command_prints_a_sentence_per_model_and_the_tables(files):
         "Annotators",
     ):
         assert f"### {title}" in markdown
-    csv = run("people.csv", "--models", "careful.csv", "--format", "csv").stdout.splitlines()
+    csv = run(
+        "people.csv", "--model-judgments", "careful.csv", "--format", "csv"
+    ).stdout.splitlines()
     assert len(csv) == 2
     assert csv[0].startswith("model,may_replace,winning_rate")
     columns = ("--format", "csv", "--columns", "model,annotator,p")
-    tests = run("people.csv", "--models", "careful.csv", *columns).stdout
+    tests = run("people.csv", "--model-judgments", "careful.csv", *columns).stdout
     assert len(tests.splitlines()) == 5
 
 
 def test_json_has_the_same_content(files):
-    document = json.loads(run("people.csv", "--models", "careful.csv", "--json").stdout)
+    document = json.loads(run("people.csv", "--model-judgments", "careful.csv", "--json").stdout)
     (model,) = document["models"]
     assert model["model"] == "model:causal:careful@main"
     assert model["test"]["may_replace"] is True
@@ -119,20 +123,22 @@ def test_json_has_the_same_content(files):
     assert model["agreement"]["answers"]["joint"]["chance"] == pytest.approx(1 / 12)
     assert document["signature"]["epsilon"] == 0.1
     strict = json.loads(
-        run("people.csv", "--models", "careful.csv", "--json", "--epsilon", 0).stdout
+        run("people.csv", "--model-judgments", "careful.csv", "--json", "--epsilon", 0).stdout
     )
     assert strict["models"][0]["test"]["annotators"][0]["p"] > model["test"]["annotators"][0]["p"]
 
 
 def test_files_of_the_wrong_kind(files):
-    people_as_models = run("people.csv", "--models", "people.csv", code=2).output
+    people_as_models = run("people.csv", "--model-judgments", "people.csv", code=2).output
     assert "960 of 960 judgments are by people" in people_as_models
-    models_as_people = run("careful.csv", "--models", "careless.csv", code=2).output
+    models_as_people = run("careful.csv", "--model-judgments", "careless.csv", code=2).output
     assert "480 of 480 judgments are by language models" in models_as_people
     assert "careful.csv" in models_as_people
-    twice = run("people.csv", "--models", "careful.csv", "--models", "careful.csv", code=2).output
+    twice = run(
+        "people.csv", "--model-judgments", "careful.csv", "--model-judgments", "careful.csv", code=2
+    ).output
     assert "model:causal:careful@main has judgments in several files" in twice
-    assert "Missing option '--models'" in run("people.csv", code=2).output
+    assert "Missing option '--model-judgments'" in run("people.csv", code=2).output
     with pytest.raises(ValueError, match="no judgments of models"):
         bws.verdict("people.csv", [])
 
@@ -233,7 +239,7 @@ def test_models_in_one_file_are_judged_apart():
 
 
 def test_savings_are_those_of_a_pilot_study(files):
-    document = json.loads(run("people.csv", "--models", "careful.csv", "--json").stdout)
+    document = json.loads(run("people.csv", "--model-judgments", "careful.csv", "--json").stdout)
     assert document["models"][0]["savings"]["notes"] == [
         "savings unknown: 4 annotators: no interval, which needs 5; cluster by tuple (intervals then apply "
         "to these annotators only), or collect judgments of more annotators"

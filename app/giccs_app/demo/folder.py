@@ -49,7 +49,7 @@ class Folder:
         if self.plan.exists():
             self._check(plan)
         elif any(not name.startswith(".") for name in os.listdir(self.path)):
-            message = "contains other files, possibly of an earlier giccs-demo"
+            message = "contains other files, possibly of an earlier giccs demo"
             raise self._input_error(f"{message}; choose an empty folder with -o, or move the files")
         else:
             write_atomic(self.plan, f"{json.dumps(plan.document(), indent=2)}\n")

@@ -180,7 +180,7 @@ def _annotate(folder: Folder, plan: Plan, steps: Steps) -> None:
     """Write tuples.csv and judgments.csv; existing data of ledger and service are reused.
 
     The study in the ledger has the default address of the service instead of the temporary port, so that
-    `mturk-hits serve --db hits.db` serves it later.
+    `giccs annotate serve --db hits.db` serves it later.
     """
     from mturk.study.ledger import Ledger
 
@@ -233,7 +233,7 @@ def _is_complete(ledger: Ledger) -> bool:
 def _collect_judgments(ledger: Ledger, folder: Folder, plan: Plan, steps: Steps) -> None:
     """Publish HITs, run simulated workers, and collect while the service is running."""
     with ExitStack() as stack:
-        with steps.step("Starting the annotation service (mturk-hits serve)") as messages:
+        with steps.step("Starting the annotation service (giccs annotate serve)") as messages:
             address = stack.enter_context(service(folder.database, folder.log))
             messages.append(f"{address}, until all judgments are collected")
         with steps.step("Publishing the HITs with boto3") as messages:

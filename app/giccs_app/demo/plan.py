@@ -11,7 +11,7 @@ from typing import Any
 OVERLAP = "baseline:char-ngram"
 PROMPTED = "package:smollm2"
 SETTINGS = """\
-# The study of giccs-demo; `mturk-hits estimate --default-config` explains every setting.
+# The study of giccs demo; `giccs annotate estimate --default-config` explains every setting.
 assignments = {workers}
 dialogues_per_hit = 2
 pseudonyms = false        # the workers are simulated: their ids hide nobody

@@ -1,4 +1,4 @@
-"""The annotation service of the demo: a real `mturk-hits serve` process on free ports.
+"""The annotation service of the demo: a real `giccs annotate serve` process on free ports.
 
 It ends with its parent, which holds the other end of its standard input: when the parent closes it or is
 killed, the service reads the end of the file and stops (`main` runs in the child).
@@ -57,7 +57,7 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     line = process.stdout.readline()
     if not line:
         last_line = read_text(log).strip().splitlines()[-1:] or ["no message"]
-        raise OSError(f"mturk-hits serve did not start: {last_line[0]} (see {log})")
+        raise OSError(f"giccs annotate serve did not start: {last_line[0]} (see {log})")
     return str(json.loads(line)["api"])
 
 
@@ -74,11 +74,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def main() -> None:
-    """Serve with the arguments of `mturk-hits serve` until standard input ends."""
+    """Serve with the arguments of `giccs annotate serve` until standard input ends."""
     from mturk.cli.service import serve
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve(sys.argv[1:], prog_name="mturk-hits serve")
+    serve(sys.argv[1:], prog_name="giccs annotate serve")
 
 
 def _end_with_parent() -> None:

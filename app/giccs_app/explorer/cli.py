@@ -1,4 +1,4 @@
-"""giccs-explore: start the score explorer."""
+"""giccs explore: start the score explorer."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 @command(
-    "giccs-explore",
+    "giccs explore",
     example="""
-    giccs-explore
-    giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results
-    giccs-explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
-    giccs-explore --judgments judgments.csv --items items.csv
-    giccs-explore --data benchmark.jsonl --ledger ledger.db --port 8600 --no-browser
-    giccs-explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
+    giccs explore
+    giccs explore --data benchmark.jsonl --judgments judgments.csv --results results
+    giccs explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
+    giccs explore --judgments judgments.csv --items items.csv
+    giccs explore --data benchmark.jsonl --ledger ledger.db --port 8600 --no-browser
+    giccs explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
     """,
     interrupt_message="all files are unchanged",
 )
@@ -50,21 +50,21 @@ if TYPE_CHECKING:
     "--judgments",
     type=INPUT,
     metavar="FILE",
-    help="Judgments of the benchmark, in any format that bws-score reads.",
+    help="Judgments of the benchmark, in any format that giccs score reads.",
 )
 @click.option(
     "--model-judgments",
     type=INPUT,
     metavar="FILE",
     multiple=True,
-    help="Judgments of language models on the tuples, as from bws-judge, beside those of people. Can be "
+    help="Judgments of language models on the tuples, as from giccs judge, beside those of people. Can be "
     "repeated.",
 )
 @click.option(
     "--results",
     type=INPUT,
     metavar="FOLDER",
-    help="Results directory of giccs-eval; new results appear automatically.",
+    help="Results directory of giccs eval; new results appear automatically.",
 )
 @click.option(
     "--items",
@@ -76,10 +76,13 @@ if TYPE_CHECKING:
     "--scores",
     type=INPUT,
     metavar="FILE",
-    help="Scores of items without dialogues, as from bws-score.  [default: computed from --judgments]",
+    help="Scores of items without dialogues, as from giccs score.  [default: computed from --judgments]",
 )
 @click.option(
-    "--ledger", type=INPUT, metavar="FILE", help="Ledger of a running study, written by mturk-hits."
+    "--ledger",
+    type=INPUT,
+    metavar="FILE",
+    help="Ledger of a running study, written by giccs annotate.",
 )
 @click.option(
     "--port",
@@ -115,7 +118,7 @@ def explore(
         return
     if find_spec("streamlit") is None:
         raise click.ClickException(
-            "giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'"
+            "giccs explore needs Streamlit; install it with: pip install 'giccs[app]'"
         )
     _check_free(port)
     from giccs_app.explorer.uploads import MAX_UPLOAD_MEGABYTES
@@ -220,7 +223,7 @@ def _check_results(study: Study) -> None:
     if found.problems:
         raise InputError(found.problems)
     if any(path.is_file() and not path.name.startswith(".") for path in folder.iterdir()):
-        message = "contains other files, but no results; expected a folder of results of giccs-eval"
+        message = "contains other files, but no results; expected a folder of results of giccs eval"
         raise InputError(Problem(str(folder), None, message))
 
 

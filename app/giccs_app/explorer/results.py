@@ -103,7 +103,7 @@ def _read_result(path: str, modified_at: int, size: int) -> Result | Sequence[Pr
     except InputError as error:
         return error.problems
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        message = "is not a result of giccs-eval, or damaged; remove it, or name another folder"
+        message = "is not a result of giccs eval, or damaged; remove it, or name another folder"
         return [Problem(path, None, message)]
     if not Path(path).stem.endswith(digest(result.signature)[:12]):
         return [Problem(path, None, "its content does not match its name; remove it")]

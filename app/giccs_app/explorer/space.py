@@ -200,7 +200,7 @@ def _front_matter(title: str, study: Study, results: Sequence[Result]) -> str:
 
 
 def _settings() -> str:
-    """Return the settings of Streamlit: those of giccs-explore, without a browser.
+    """Return the settings of Streamlit: those of giccs explore, without a browser.
 
     Only the container listens on all addresses (`DOCKERFILE`), because the proxy of the Space is outside.
     """

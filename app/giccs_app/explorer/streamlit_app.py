@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for each session and each change; started by `giccs-explore`."""
+"""The script that Streamlit runs for each session and each change; started by `giccs explore`."""
 
 from __future__ import annotations
 

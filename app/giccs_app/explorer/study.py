@@ -58,8 +58,8 @@ class Study:
     """Without items for the data of other tasks, see `task_data`."""
     items: pl.DataFrame
     """One row per item, in the order of the benchmark: item_id, dialogue_id, source, domain, n_turns,
-    last_turn, utterance_id, utterance, score; with judgments also low, high (95 % intervals as in bws-score),
-    rank_set (such as 2–5), appearances, best, worst and disagreement, null for items without judgments."""
+    last_turn, utterance_id, utterance, score; with judgments also low, high (95 % intervals, as in giccs
+    score), rank_set (such as 2–5), appearances, best, worst and disagreement, null without judgments."""
     judgments: Judgments | None = None
     """Judgments of people, with pseudonymous annotators."""
     model_judgments: tuple[Judgments, ...] = ()
@@ -128,7 +128,7 @@ def load(
 ) -> Study:
     """Read a study; the packaged samples include judgments. The ledger is read by its page.
 
-    model_judgments: files of judgments of language models, as from bws-judge. item_texts, scores: texts and
+    model_judgments: files of judgments of language models, as from giccs judge. item_texts, scores: texts and
     scores of items without dialogues, whose judgments replace the data.
 
     Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are

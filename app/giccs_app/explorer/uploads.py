@@ -19,7 +19,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from bws.base.problems import InputError, Problem
 from giccs_app.explorer.labels import say
 
-FOLDER_PREFIX = "giccs-explore-"
+FOLDER_PREFIX = "giccs-explorer-"
 """Prefix of the temporary directory of a session; each upload has its own subdirectory."""
 FOLDER = re.compile(
     rf"(?:{re.escape(gettempdir())}[/\\]|[^\s'\"]*){FOLDER_PREFIX}\w+(?:[/\\]\w+)?(?:[/\\]|\b)"
@@ -66,9 +66,9 @@ class Upload:
 def without_folder(text: object) -> str:
     """Return a text, such as a path or a message, without the temporary directories of uploads.
 
-    >>> without_folder(f"{gettempdir()}/giccs-explore-a1_b/x7/judgments.csv:3: unknown item")
+    >>> without_folder(f"{gettempdir()}/giccs-explorer-a1_b/x7/judgments.csv:3: unknown item")
     'judgments.csv:3: unknown item'
-    >>> without_folder("/tmp/giccs-explore-a1/x7")
+    >>> without_folder("/tmp/giccs-explorer-a1/x7")
     ''
     """
     return FOLDER.sub("", str(text))
@@ -138,7 +138,7 @@ def store_file(upload: Upload, kind: str, folder: Path) -> Path:
 def store_results(uploads: Sequence[Upload], folder: Path) -> list[Problem]:
     """Write uploaded results to `folder` in the layout of `Store`; return the problems.
 
-    A result is a JSON file of giccs-eval with the predictions in a Parquet file of the same name.
+    A result is a JSON file of giccs eval with the predictions in a Parquet file of the same name.
     """
     problems: list[Problem] = []
     tables = {upload.stem: upload for upload in uploads if upload.ending == "parquet"}
@@ -162,7 +162,7 @@ def _store_result(upload: Upload, folder: Path) -> Path:
         result = Result.from_document(json.loads(upload.content))
         path = Store(folder).path(result.model, result.task, result.signature)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise InputError(Problem(upload.name, None, "is not a result of giccs-eval")) from None
+        raise InputError(Problem(upload.name, None, "is not a result of giccs eval")) from None
     path.write_bytes(upload.content)
     return path
 

@@ -1,4 +1,4 @@
-"""bws-judge: judgments of tuples by a language model."""
+"""giccs judge: judgments of tuples by a language model."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bws.base.options import (
     MAX_COUNT,
     MODEL,
     RESUMED,
+    RenamedOption,
     click_option,
     click_options,
     declarations,
@@ -32,30 +33,32 @@ MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in
 
 
 @command(
-    "bws-judge",
+    "giccs judge",
     sections={"data": "Questions", "choose_by": "Answers", "batch_size": "Local models",
               "base_url": "Models on a server"},
     example="""
-    bws-judge tuples.csv --model package:smollm2 --data dialogues.jsonl -o model.csv
-    bws-judge tuples.csv --model package:smollm2 --items items.csv --config hits.toml -o model.csv
-    bws-judge tuples.csv --model chat:gpt-4o-mini --data dialogues.jsonl --price 0.15 0.60 --budget 5 -o m.csv
-    bws-judge tuples.csv --model causal:./llm --data d.jsonl --template bws-de-1 --template bws-de-2 -o m.csv
+    giccs judge tuples.csv --model package:smollm2 --dialogues dialogues.jsonl -o model.csv
+    giccs judge tuples.csv --model package:smollm2 --items items.csv --config hits.toml -o model.csv
+    giccs judge t.csv --model chat:gpt-4o-mini --dialogues d.jsonl --price 0.15 0.60 --budget 5 -o m.csv
+    giccs judge t.csv --model causal:llm --dialogues d.jsonl --template bws-de-1 --template bws-de-2 -o m.csv
     """,
     interrupt_message="answers so far are stored; repeat the command to resume",
 )  # fmt: skip
 @click.argument("tuples", type=INPUT, metavar="TUPLES")
 @click.option(
     "--model", "model_name", required=True, type=MODEL, metavar="MODEL",
-    help="A language model, named as for giccs-eval: a hub id, a folder, causal:NAME, chat:NAME, "
+    help="A language model, named as for giccs eval: a hub id, a folder, causal:NAME, chat:NAME, "
     "completions:NAME, package:smollm2.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", required=True, type=RESUMED, metavar="FILE",
-    help="Judgments as CSV, for bws-score and others. The answers are stored beside it as FILE.jsonl.",
+    help="Judgments as CSV, for giccs score and others. The answers are stored beside it as FILE.jsonl.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace existing judgments and their answers.")
 @click.option(
-    "--data", type=INPUT, metavar="DIALOGUES",
+    "--force", is_flag=True, help="Judge again, and replace existing judgments and their answers."
+)
+@click.option(
+    "--dialogues", "data", cls=RenamedOption, former_names=["--data"], type=INPUT, metavar="FILE",
     help=f"The dialogues with their candidates as JSONL, or a benchmark. {DATA_HELP}",
 )  # fmt: skip
 @click.option(
@@ -65,7 +68,7 @@ MODEL_OPTIONS = tuple(name for name in declarations(ModelOptions) if name not in
 )  # fmt: skip
 @click.option(
     "--config", type=INPUT, metavar="FILE",
-    help="Settings of a study of plain items (TOML), as for mturk-hits publish, with the texts of its page.",
+    help="Settings of a study of plain items (TOML), as for giccs annotate publish, with its texts.",
 )  # fmt: skip
 @language_option
 @click.option(
@@ -115,12 +118,12 @@ def judge(
 ) -> None:
     """Let a language model judge tuples: which item is the best, and which is the worst?
 
-    TUPLES is a file of bws-make-tuples. With --data, the model reads the dialogue and the instructions of the
-    annotation page: which utterance is most, which is least similar to the last one? With --config, it reads
-    the instructions, the example and the questions of a study of plain items (words, sentences, sentence
-    pairs). It answers both questions for each tuple in several orders of its items: by the likelihoods of the
-    letters, or by a generated answer. Answers that are refused, cut, ambiguous, or the same for both
-    questions are invalid; they are counted and have no row.
+    TUPLES is a file of giccs design. With --dialogues, the model reads the dialogue and the instructions of
+    the annotation page: which utterance is most, which is least similar to the last one? With --config, it
+    reads the instructions, the example and the questions of a study of plain items (words, sentences,
+    sentence pairs). It answers both questions for each tuple in several orders of its items: by the
+    likelihoods of the letters, or by a generated answer. Answers that are refused, cut, ambiguous, or the
+    same for both questions are invalid; they are counted and have no row.
 
     The annotator is model:NAME@REVISION. The columns prompt and run distinguish the judgments of a tuple.
 
@@ -200,10 +203,10 @@ def _check_inputs(
     """Raise UsageError unless the options are those of dialogues, or those of plain items."""
     if data is None and config is None:
         raise click.UsageError(
-            "missing --data, the dialogues; or --config, the settings of a study of plain items"
+            "missing --dialogues; or --config, the settings of a study of plain items"
         )
     if data is not None and (config or items):
-        raise click.UsageError("--data is for dialogues, --items and --config for plain items")
+        raise click.UsageError("--dialogues is for dialogues, --items and --config for plain items")
     if config is not None and templates:
         raise click.UsageError(
             "--template is for dialogues; the prompt of plain items has the texts that --config names"

@@ -36,13 +36,13 @@ def open_item_study(
     """Return the study of the first tuples (by default all) with the question that people get.
 
     items: the file of the items' texts; None: the items are their own texts. config: settings of the study,
-    with its file of texts. language, orders, seed, limit: see bws-judge. file: the tuples file, which is
+    with its file of texts. language, orders, seed, limit: see giccs judge. file: the tuples file, which is
     checked like those of people. Raises InputError with every problem of the input, and for images.
     """
     check_design(tuples, orders, file)
     settings = read_settings_file(config)
     if settings.kind != KIND:
-        message = f"kind is {settings.kind!r}; expected {KIND!r}, or --data for dialogues"
+        message = f"kind is {settings.kind!r}; expected {KIND!r}, or --dialogues FILE"
         raise InputError(Problem(config, None, message))
     kind = get_kind(KIND)
     planned = kind.plan(file, items, settings, language)

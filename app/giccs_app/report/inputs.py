@@ -62,7 +62,7 @@ class Inputs:
 
     @cached_property
     def results(self) -> list[Result]:
-        """All results in the order of giccs-report."""
+        """All results in the order of giccs report."""
         from giccs.measures.results import Store
 
         has_some = self.path(self.results_folder).is_dir()

@@ -62,7 +62,7 @@ TITLES = {
     "value": "accuracy", "model": "model", "history": "history", "n": "questions", "chance": "chance level",
 }  # fmt: skip
 IndexedResult = tuple[int, "Result"]
-"""A result and its index in the JSON of giccs-report."""
+"""A result and its index in the JSON of giccs report."""
 CITE = (
     "If you use the method: Shima Asaadi, Zahra Kolagar, Alina Liebel and Alessandra Zarcone (2022), "
     "GiCCS: A German in-Context Conversational Similarity Benchmark.",
@@ -99,7 +99,7 @@ def sections(inputs: Inputs) -> Iterator[Section]:
 
 
 def _verdict_section(inputs: Inputs) -> Section:
-    """Return the answers to the questions of a study, as printed by giccs-report --verdict."""
+    """Return the answers to the questions of a study, as printed by giccs report --verdict."""
     from giccs.report.verdict import QUESTIONS, findings
     from giccs_app.explorer.study import under_pseudonyms
 
@@ -118,7 +118,7 @@ def _verdict_section(inputs: Inputs) -> Section:
             continue
         figure = drawing_figure(finding.draw(str))
         figures.append(replace(figure, title=question, text=finding.text))
-    command = f"giccs-report {inputs.results_folder} --verdict{file}{allowed} --json"
+    command = f"giccs report {inputs.results_folder} --verdict{file}{allowed} --json"
     return Section("verdict", "Verdict", text, [command], figures)
 
 
@@ -173,7 +173,7 @@ def _source_of_study(inputs: Inputs) -> Source:
         "expected_seconds": cost.expected_seconds,
     }
     command = (
-        f"mturk-hits estimate {tuples} --dialogues {dialogues} --config {settings_file} --json"
+        f"giccs annotate estimate {tuples} --dialogues {dialogues} --config {settings_file} --json"
     )
     return Source(command, counts | {name: str(amount) for name, amount in amounts.items()})
 
@@ -228,7 +228,7 @@ def _stopping_section(inputs: Inputs, judgments: Judgments) -> Section:
     from bws.adaptive import stopping
 
     result = stopping(judgments)
-    source = Source(f"bws-stop {inputs.judgments_file} --json", result.document())
+    source = Source(f"giccs stop {inputs.judgments_file} --json", result.document())
     text = [
         "The study was adaptive: each round of tuples was chosen from the judgments so far, and a fifth of "
         "its tuples were random audit tuples. It can end if all three gates are passed."
@@ -261,11 +261,11 @@ def statistics_problem(inputs: Inputs) -> str:
 
 
 def _source_of_statistics(inputs: Inputs, document: Mapping[str, Any]) -> Source:
-    return Source(f"giccs-stats {inputs.benchmark_file} --json", document)
+    return Source(f"giccs stats {inputs.benchmark_file} --json", document)
 
 
 def _statistics_section(inputs: Inputs) -> Section:
-    """Return Table 2 of the paper, as printed by giccs-stats."""
+    """Return Table 2 of the paper, as printed by giccs stats."""
     from giccs.description.statistics import describe, statistics_table
 
     lemmas = _lemmatiser(inputs)
@@ -288,9 +288,9 @@ def _statistics_section(inputs: Inputs) -> Section:
 
 
 def _scores_section(inputs: Inputs, *, has_command: bool) -> Section:
-    """Return Figure 1 of the paper as a chart and as numbers, as printed by giccs-stats.
+    """Return Figure 1 of the paper as a chart and as numbers, as printed by giccs stats.
 
-    has_command: whether giccs-stats accepts the benchmark.
+    has_command: whether giccs stats accepts the benchmark.
     """
     from giccs.description.distribution import distribution, distribution_table, score_distribution
 
@@ -319,10 +319,10 @@ def _scores_section(inputs: Inputs, *, has_command: bool) -> Section:
 
 
 def _source_of_results(inputs: Inputs) -> Source:
-    """Return the output of giccs-report: all results and, with judgments, the noise ceiling."""
+    """Return the output of giccs report: all results and, with judgments, the noise ceiling."""
     from giccs.report.setting_effects import effects_document
 
-    command = f"giccs-report {inputs.results_folder} --json"
+    command = f"giccs report {inputs.results_folder} --json"
     document: dict[str, Any] = {"results": [result.document() for result in inputs.results]}
     document |= effects_document(_with_predictions(inputs, inputs.results))
     if inputs.judgments is None or not _pairwise_results(inputs):
@@ -535,7 +535,7 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
     task = indexed[0][1].task
     return [
         shlex.join(
-            ["giccs-eval", *names, "--task", task, "--data", data, "-o", "results", "--json"]
+            ["giccs", "eval", *names, "--task", task, "--data", data, "-o", "results", "--json"]
         )
         for data, names in models.items()
     ]
@@ -585,7 +585,7 @@ def _accuracy_chart(choices: Sequence[IndexedResult]) -> Figure:
 
 
 def _signature_section(inputs: Inputs, results: Source, reliability: Source | None) -> Section:
-    """Return data digests, versions and seeds of all numbers. reliability: output of bws-reliability."""
+    """Return data digests, versions and seeds of all numbers. reliability: output of giccs reliability."""
     validated = _validated(inputs)
     rows: list[Sequence[Cell]] = [
         ["items", validated.number("/items")],
@@ -610,7 +610,7 @@ def _validated(inputs: Inputs) -> Source:
         "dialogues": len(inputs.benchmark.dialogue_ids),
         "fingerprint": inputs.benchmark.fingerprint,
     }
-    return Source(f"giccs-validate {inputs.benchmark_file} --json", facts)
+    return Source(f"giccs validate {inputs.benchmark_file} --json", facts)
 
 
 def _signature_of_judgments(reliability: Source) -> Table:

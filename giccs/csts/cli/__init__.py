@@ -1,4 +1,4 @@
-"""giccs-csts: similarity under a condition. The module of each command is imported on demand."""
+"""giccs csts: similarity under a condition. The module of each command is imported on demand."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ COMMANDS = {
 """Name of a command -> ``module:function``."""
 
 EXAMPLE = """
-giccs-csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
-giccs-csts conditions csts-sample --figure conditions.svg
-giccs-csts pairs captions.jsonl --model package:minilm --preset coco --pairs 500 -o pairs.csv
-giccs-csts answers csts-sample --split validation --model package:smollm2 --chat-template
-giccs-csts errors answers.csv --model package:minilm -o suspicious.csv
-giccs-csts tfs structures.jsonl
+giccs csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
+giccs csts conditions csts-sample --figure conditions.svg
+giccs csts pairs captions.jsonl --model package:minilm --preset coco --pairs 500 -o pairs.csv
+giccs csts answers csts-sample --split validation --model package:smollm2 --chat-template
+giccs csts errors answers.csv --model package:minilm -o suspicious.csv
+giccs csts tfs structures.jsonl
 """
 
 
-@group("giccs-csts", COMMANDS, EXAMPLE)
+@group("giccs csts", COMMANDS, EXAMPLE)
 def main() -> None:
     """Similarity under a condition: validate data, find pairs and errors, score structures."""

@@ -1,4 +1,4 @@
-"""giccs-csts answers: generate answers to the question of each condition."""
+"""giccs csts answers: generate answers to the question of each condition."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from giccs.models.abilities import ServedModel
 
 
 @command(
-    "giccs-csts answers",
+    "giccs csts answers",
     example="""
-    giccs-csts answers csts_validation.csv --model seq2seq:google/flan-t5-base -o answers.csv
-    giccs-csts answers csts-sample --split validation --model package:smollm2 --chat-template
-    giccs-csts answers folder/ --model chat:gpt-4o-mini --price 0.15 0.60
+    giccs csts answers csts_validation.csv --model seq2seq:google/flan-t5-base -o answers.csv
+    giccs csts answers csts-sample --split validation --model package:smollm2 --chat-template
+    giccs csts answers folder/ --model chat:gpt-4o-mini --price 0.15 0.60
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
-    "--model", "model_name", required=True, type=MODEL, metavar="KIND:NAME",
-    help="A text generation model, named as for giccs-eval: seq2seq, causal, chat, package:smollm2.",
+    "--model", "model_name", required=True, type=MODEL, metavar="MODEL",
+    help="A text generation model, named as for giccs eval: seq2seq, causal, chat, package:smollm2.",
 )  # fmt: skip
 @click.option(
     "-o", "--output", default="answers.csv", show_default=True, type=RESUMED, metavar="FILE",
@@ -84,8 +84,8 @@ def answers(
 
     DATA is a C-STS CSV file, or a folder with csts_train.csv, csts_validation.csv, csts_test.csv. "The color
     of the dogs." becomes "What is the color of the dogs?", and the model answers from one sentence at a time.
-    Rows without a label are skipped if other rows have one. The output is input of giccs-csts errors and of
-    giccs-eval --answers.
+    Rows without a label are skipped if other rows have one. The output is input of giccs csts errors and of
+    giccs eval --answers.
 
     Answers are stored as they arrive: after an interruption, the same command generates only missing answers.
 

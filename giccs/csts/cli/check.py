@@ -1,4 +1,4 @@
-"""giccs-csts check: validate C-STS data and compare it with a reannotation."""
+"""giccs csts check: validate C-STS data and compare it with a reannotation."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ VALIDATION = "validation"
 
 
 @command(
-    "giccs-csts check",
+    "giccs csts check",
     example="""
-    giccs-csts check csts_train.csv
-    giccs-csts check csts-sample
-    giccs-csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
+    giccs csts check csts_train.csv
+    giccs csts check csts-sample
+    giccs csts check csts_validation.csv --relabelled csts-val-reannotated.tsv
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")
@@ -96,7 +96,8 @@ def _summary(dataset: Dataset) -> dict[str, Any]:
             ),
             "condition": _mean_words(row.condition for row in dataset.instances if row.condition),
         },
-        "warnings": list(map(str, dataset.warnings)),
+        "notes": list(map(str, dataset.warnings)),
+        "warnings": list(map(str, dataset.warnings)),  # the former key
     }
 
 

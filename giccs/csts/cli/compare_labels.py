@@ -1,4 +1,4 @@
-"""giccs-csts compare-labels: predictions of models compared with original and reannotated labels."""
+"""giccs csts compare-labels: predictions of models compared with original and reannotated labels."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TITLES = (
 
 
 @command(
-    "giccs-csts compare-labels",
+    "giccs csts compare-labels",
     example="""
-    giccs-eval package:minilm --task csts --data c-sts -o results
-    giccs-csts compare-labels results --data c-sts --labels csts-val-reannotated.tsv
-    giccs-csts compare-labels results --data c-sts --labels csts-val-reannotated.tsv --figure labels.svg
+    giccs eval package:minilm --task csts --data c-sts -o results
+    giccs csts compare-labels results --data c-sts --labels csts-val-reannotated.tsv
+    giccs csts compare-labels results --data c-sts --labels csts-val-reannotated.tsv --figure labels.svg
     """,
 )
 @click.argument("folder", type=INPUT, metavar="RESULTS_FOLDER")
@@ -52,8 +52,8 @@ def compare_labels(
 ) -> None:
     """Correlate stored predictions with original and with reannotated labels, as in Figure 5 of L-CSTS.
 
-    RESULTS_FOLDER has results of csts, csts-prompt or giccs-csts train on rows of the validation split, with
-    original or with reannotated labels (giccs-csts relabel). Each result is compared on its rows with both
+    RESULTS_FOLDER has results of csts, csts-prompt or giccs csts train on rows of the validation split, with
+    original or with reannotated labels (giccs csts relabel). Each result is compared on its rows with both
     labels. The difference has a paired interval over sentence pairs. Results on other rows are listed.
 
     --json: comparisons (sorted by the correlation with reannotated labels), skipped, signature.

@@ -1,4 +1,4 @@
-"""giccs-csts conditions: frequencies of features and entities in conditions."""
+"""giccs csts conditions: frequencies of features and entities in conditions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PUBLISHED = {"features": 0.88, "entities": 0.45}
 
 
 @command(
-    "giccs-csts conditions",
+    "giccs csts conditions",
     example="""
-    giccs-csts conditions folder/
-    giccs-csts conditions csts_train.csv --top 20 --format csv
-    giccs-csts conditions folder/ --figure conditions.svg
+    giccs csts conditions folder/
+    giccs csts conditions csts_train.csv --top 20 --format csv
+    giccs csts conditions folder/ --figure conditions.svg
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")

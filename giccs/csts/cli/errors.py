@@ -1,4 +1,4 @@
-"""giccs-csts errors: labels that contradict the answers."""
+"""giccs csts errors: labels that contradict the answers."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ def _ks(
 
 
 @command(
-    "giccs-csts errors",
+    "giccs csts errors",
     example="""
-    giccs-csts errors answers.csv --model package:minilm -o suspicious.csv
-    giccs-csts errors answers.csv --model package:minilm --truth csts-val-reannotated.tsv --figure curve.svg
-    giccs-csts errors answers.csv --model encoder:./my-model --distribution even --k 3 --json
+    giccs csts errors answers.csv --model package:minilm -o suspicious.csv
+    giccs csts errors answers.csv --model package:minilm --truth csts-val-reannotated.tsv --figure curve.svg
+    giccs csts errors answers.csv --model encoder:./my-model --distribution even --k 3 --json
     """,
 )
 @click.argument("answers", type=INPUT, metavar="ANSWERS.csv")
 @click.option(
-    "--model", "model_name", required=True, type=MODEL, metavar="KIND:NAME",
-    help="Encoder of the answers, named as for giccs-eval.",
+    "--model", "model_name", required=True, type=MODEL, metavar="MODEL",
+    help="Encoder of the answers, named as for giccs eval.",
 )  # fmt: skip
 @click.option(
     "--k", "ks", default="auto", show_default=True, callback=_ks, metavar="auto|N|A..B",
@@ -90,7 +90,10 @@ def _ks(
     help="Write the suspicious instances to a CSV file.",
 )
 @click.option(
-    "--figure", type=OUTPUT, metavar="FILE", help="Draw F1 over K (Figure 10): .svg, .png, .json."
+    "--figure",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Also draw F1 over K (Figure 10): .svg, .png, .json.",
 )
 @click.option(
     "--seed", type=SEED, default=0, show_default=True,

@@ -1,4 +1,4 @@
-"""giccs-csts pairs: candidate sentence pairs from captions."""
+"""giccs csts pairs: candidate sentence pairs from captions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 @command(
-    "giccs-csts pairs",
+    "giccs csts pairs",
     example="""
-    giccs-csts pairs captions.jsonl --embeddings images.npy --model package:minilm --pairs 1000
-    giccs-csts pairs captions.csv --model package:minilm --preset flickr30k --neighbours 10
-    giccs-csts pairs captions.csv --model package:minilm --min-distance 0 --max-distance 0.6
+    giccs csts pairs captions.jsonl --embeddings images.npy --model package:minilm --pairs 1000
+    giccs csts pairs captions.csv --model package:minilm --preset flickr30k --neighbours 10
+    giccs csts pairs captions.csv --model package:minilm --min-distance 0 --max-distance 0.6
     """,
 )
 @click.argument("captions_file", type=INPUT, metavar="CAPTIONS")
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     "--model",
     "model_name",
     type=MODEL,
-    metavar="KIND:NAME",
-    help="Encoder of the captions, named as for giccs-eval; for d_text.",
+    metavar="MODEL",
+    help="Encoder of the captions, named as for giccs eval; for d_text.",
 )
 @click.option(
     "--caption-embeddings",

@@ -1,4 +1,4 @@
-"""giccs-csts rating-sheets and quality: people rate generated answers."""
+"""giccs csts rating-sheets and quality: people rate generated answers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @command(
-    "giccs-csts rating-sheets",
+    "giccs csts rating-sheets",
     example="""
-    giccs-csts rating-sheets csts_validation.csv answers.csv -o ratings
-    giccs-csts rating-sheets csts_validation.csv gpt-3.5.csv gpt-4.csv --instances 100 -o ratings
+    giccs csts rating-sheets csts_validation.csv answers.csv -o ratings
+    giccs csts rating-sheets csts_validation.csv gpt-3.5.csv gpt-4.csv --instances 100 -o ratings
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--split",
     type=Choice(SPLITS),
-    help="Read only this file of a folder, as for giccs-csts answers; default: all files.",
+    help="Read only this file of a folder, as for giccs csts answers; default: all files.",
 )
 @click.option(
     "--instances", type=click.IntRange(1, MAX_COUNT), default=200, show_default=True, metavar="N",
@@ -55,7 +55,7 @@ def rating_sheets(
 ) -> None:
     """Write sheets on which people rate generated answers, as in L-CSTS (section 4.1).
 
-    DATA is a C-STS file or folder, ANSWERS are outputs of giccs-csts answers. FOLDER gets rater-1.csv,
+    DATA is a C-STS file or folder, ANSWERS are outputs of giccs csts answers. FOLDER gets rater-1.csv,
     rater-2.csv … with the columns id, sentence, question, answer and rating. Raters fill in the last: 1 is
     unrelated, 5 is very accurate. Each sheet has its own order. key.csv names the file of each answer.
 
@@ -73,16 +73,16 @@ def rating_sheets(
 
 
 @command(
-    "giccs-csts quality",
+    "giccs csts quality",
     example="""
-    giccs-csts quality ratings
-    giccs-csts quality ratings --json
+    giccs csts quality ratings
+    giccs csts quality ratings --json
     """,
 )
 @click.argument("folder", type=INPUT, metavar="FOLDER")
 @click.option("--seed", type=SEED, default=0, show_default=True, metavar="S")
 def quality(console: Console, folder: str, seed: int) -> None:
-    """Compute the quality of generated answers from the ratings in a folder of giccs-csts rating-sheets.
+    """Compute the quality of generated answers from the ratings in a folder of giccs csts rating-sheets.
 
     Mean rating and accuracy (share of ratings that are 5) of each file of answers, with 95 % jackknife-t
     intervals over sentence pairs; the difference from the first file; and the agreement of the raters.

@@ -1,4 +1,4 @@
-"""giccs-csts relabel: C-STS with the labels of L-CSTS, split for training and test."""
+"""giccs csts relabel: C-STS with the labels of L-CSTS, split for training and test."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from giccs.csts.data import (
 
 
 @command(
-    "giccs-csts relabel",
+    "giccs csts relabel",
     example="""
-    giccs-csts relabel c-sts --labels csts-val-reannotated.tsv -o l-csts
-    giccs-csts train l-csts/divided --model princeton-nlp/sup-simcse-roberta-base
+    giccs csts relabel c-sts --labels csts-val-reannotated.tsv -o l-csts
+    giccs csts train l-csts/divided --model princeton-nlp/sup-simcse-roberta-base
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA")

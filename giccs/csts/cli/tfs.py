@@ -1,4 +1,4 @@
-"""giccs-csts tfs: scores of sentences under typed feature structures, by feature."""
+"""giccs csts tfs: scores of sentences under typed feature structures, by feature."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ def _print_example(ctx: click.Context, parameter: click.Parameter, is_requested:
 
 
 @command(
-    "giccs-csts tfs",
+    "giccs csts tfs",
     example="""
-    giccs-csts tfs --example > structures.jsonl
-    giccs-csts tfs structures.jsonl
-    giccs-csts tfs structures.jsonl --format latex
+    giccs csts tfs --example > structures.jsonl
+    giccs csts tfs structures.jsonl
+    giccs csts tfs structures.jsonl --format latex
     """,
 )
 @click.argument("file", type=INPUT, metavar="FILE")

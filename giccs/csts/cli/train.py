@@ -1,4 +1,4 @@
-"""giccs-csts train: train encoders for similarity under a condition."""
+"""giccs csts train: train encoders for similarity under a condition."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from giccs.csts.encoders.sweep import Grid, SweepResult
 
 TITLES = ("Spearman ρ [95 %]", "Pearson r [95 %]", "pairwise ordering accuracy [95 %]")
-"""Headers of `_cells`, as in giccs-report."""
+"""Headers of `_cells`, as in giccs report."""
 
 
 def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) -> list[int] | None:
@@ -54,21 +54,21 @@ def _sizes(ctx: click.Context, parameter: click.Parameter, value: str | None) ->
 
 
 @command(
-    "giccs-csts train",
+    "giccs csts train",
     example="""
-    giccs-csts train csts-sample --model package:minilm --pooling mean -o trained
-    giccs-csts train c-sts --model princeton-nlp/sup-simcse-roberta-large --seed 42 --seed 43 --seed 44
-    giccs-csts train c-sts --model roberta-base --sweep c-sts-sweep -o sweep
-    giccs-csts train c-sts --recipe c-sts-paper -o results
-    giccs-csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
-    accelerate launch --num_processes 4 "$(which giccs-csts)" train c-sts --model roberta-base
+    giccs csts train csts-sample --model package:minilm --pooling mean -o trained
+    giccs csts train c-sts --model princeton-nlp/sup-simcse-roberta-large --seed 42 --seed 43 --seed 44
+    giccs csts train c-sts --model roberta-base --sweep c-sts-sweep -o sweep
+    giccs csts train c-sts --recipe c-sts-paper -o results
+    giccs csts train c-sts --model roberta-base --encoding bi --encoding cross --curve 1000,3000,7000
+    accelerate launch --num_processes 4 "$(which giccs)" csts train c-sts --model roberta-base
     """,
     interrupt_message="finished epochs are in {folder}; repeat the command to resume after the last one",
 )
 @click.argument("data", type=INPUT, metavar="DATA")
 @click.option(
     "--model", "models", cls=RenamedOption, former_names=["--base"], multiple=True,
-    type=MODEL, metavar="NAME",
+    type=MODEL, metavar="MODEL",
     help="Base encoder: a folder, a hub id, package:minilm. Can be repeated.",
 )  # fmt: skip
 @click_option(ModelOptions, "revision")
@@ -144,7 +144,7 @@ def train(
     If the labels of test are hidden, its rows are predicted: FOLDER/submissions has a test_predictions.json
     per seed, in the format of the C-STS server.
 
-    --json: data, split, results (as in giccs-eval), models, submissions if test has hidden labels; with
+    --json: data, split, results (as in giccs eval), models, submissions if test has hidden labels; with
     --sweep also sweep, with --curve also curve.
     """
     set_offline_mode(offline)

@@ -1,4 +1,4 @@
-"""giccs-csts verified: merge the answers of a verification or a relabelling into a C-STS file or labels."""
+"""giccs csts verified: merge the answers of a verification or a relabelling into a C-STS file or labels."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NAMES = {
 
 
 @command(
-    "giccs-csts verified",
+    "giccs csts verified",
     example="""
-    giccs-csts verified verification.csv -o csts_train.csv
-    giccs-csts verified relabel.csv --relabelled csts-val-reannotated.tsv
-    giccs-csts verified verification.csv --json
+    giccs csts verified verification.csv -o csts_train.csv
+    giccs csts verified relabel.csv --relabelled csts-val-reannotated.tsv
+    giccs csts verified verification.csv --json
     """,
 )
 @click.argument("answers", type=INPUT, metavar="ANSWERS")
@@ -50,7 +50,7 @@ def verified(
 ) -> None:
     """Merge the answers of several annotators into one label per triplet, and compute their agreement.
 
-    ANSWERS is the output of `mturk-hits collect` for a verification or a relabelling. A triplet is excluded
+    ANSWERS is the output of giccs annotate collect for a verification or a relabelling. A triplet is excluded
     if more than half of its annotators say that the condition does not apply. Its label is the median. If
     that falls between two labels, it is the one nearer to the mean, or else the lower one; if more than half
     regard the condition as binary, the labels are 1, 3 and 5. Agreement is Fleiss' kappa, with 95 %

@@ -68,7 +68,7 @@ class Settings:
     """Whether the sentences are shown; without them only the condition is known (C-STS, Table 10)."""
     texts: str = option(
         "sentences",
-        "Replace the sentences by answers from giccs-csts answers.",
+        "Replace the sentences by answers from giccs csts answers.",
         choices=("sentences", "answers"),
     )
     """``answers``: answers to the question of the condition replace the sentences (L-CSTS, 5.1)."""

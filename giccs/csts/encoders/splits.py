@@ -83,7 +83,7 @@ def read_splits(
 ) -> Splits:
     """Read a folder of C-STS, or csts-sample, for training; rows have a label from 1 to 5.
 
-    answers: a file written by `giccs-csts answers`; the answers replace the sentences. Without
+    answers: a file written by `giccs csts answers`; the answers replace the sentences. Without
     csts_validation.csv, a tenth of the training rows (`HELD_OUT`; complete sentence pairs, sampled with seed
     0) is held out as validation. Without csts_test.csv, or if its labels are hidden, validation is reported,
     with a warning. Rows with hidden labels are predicted, unless answers are given and those of test are

@@ -15,7 +15,7 @@ from bws.base.text import read_text
 from giccs.benchmark import Benchmark
 
 EVAL_YAML = "eval.yaml"
-EVAL_MARK = "# Written by giccs-card"
+EVAL_MARK = "# Written by giccs card"
 FRAMEWORK = "giccs"
 FRAMEWORK_NOTE = (
     f"the hub's list of evaluation frameworks had no entry {FRAMEWORK!r} when this version of giccs was "
@@ -73,7 +73,7 @@ def read_task_ids(path: Path, name: str) -> list[str]:
     import yaml
 
     if not path.is_file():
-        message = "has no eval.yaml, which defines its tasks; giccs-card --eval-yaml writes it"
+        message = "has no eval.yaml, which defines its tasks; giccs card --eval-yaml writes it"
         raise InputError(Problem(name, None, message))
     try:
         task_ids = [task["id"] for task in yaml.safe_load(read_text(path))["tasks"]]

@@ -20,13 +20,13 @@ BY = ("source", "n_turns")
 COEFFICIENTS = {"pearson": "Pearson r", "spearman": "Spearman ρ"}
 DATA, JUDGMENTS = "benchmark.jsonl", "judgments.csv"
 """Files that the card explains how to create from the published ones; the commands read them."""
-STATS = f"giccs-stats {DATA}"
+STATS = f"giccs stats {DATA}"
 COUNTING_SCORE = (
     "The score of an utterance is (times best − times worst) / appearances, mapped from [-1, 1] to [0, 1] "
-    "(counting, Orme 2009; `bws-score --scale unit`)."
+    "(counting, Orme 2009; `giccs score --scale unit`)."
 )
 MODEL_SCORE = (
-    "The score of an utterance is {quantity} under the choice model {method} (`bws-score --method {method} "
+    "The score of an utterance is {quantity} under the choice model {method} (`giccs score --method {method} "
     "--scale {scale}`)."
 )
 QUANTITIES = {
@@ -155,21 +155,21 @@ def _agreement(judgments: Judgments, by: By | None) -> Section:
     from bws.chance_agreement import agreement
 
     table = agreement(judgments, by=by).result_table()
-    return _section("Inter-annotator agreement", _command("bws-agreement", by), table)
+    return _section("Inter-annotator agreement", _command("giccs agreement", by), table)
 
 
 def _reliability(judgments: Judgments, by: By | None) -> Section:
     from bws.split_half import reliability
 
     table = reliability(judgments, by=by).result_table()
-    return _section("Reliability of the scores", _command("bws-reliability", by), table)
+    return _section("Reliability of the scores", _command("giccs reliability", by), table)
 
 
 def _stopping(judgments: Judgments) -> Section:
     from bws.adaptive import stopping
 
     table = stopping(judgments).result_table()
-    return _section("End of the adaptive study", f"bws-stop {JUDGMENTS}", table)
+    return _section("End of the adaptive study", f"giccs stop {JUDGMENTS}", table)
 
 
 def _ceiling(ceilings: Mapping[str, Estimate]) -> Section:
@@ -184,7 +184,7 @@ def _ceiling(ceilings: Mapping[str, Estimate]) -> Section:
         (COEFFICIENTS[name], ceiling.extra["reliability"], ceiling)
         for name, ceiling in ceilings.items()
     ]
-    command = f"giccs-eval baseline:char-ngram --data {DATA}\ngiccs-report results --judgments {JUDGMENTS}"
+    command = f"giccs eval baseline:char-ngram --data {DATA}\ngiccs report results --judgments {JUDGMENTS}"
     notes = [
         f"{COEFFICIENTS[name]}: {other_reasons(ceiling)}"
         for name, ceiling in ceilings.items()

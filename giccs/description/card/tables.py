@@ -189,7 +189,7 @@ def _check_pseudonyms(judgments: Judgments) -> None:
         if worker_ids:
             message = (
                 f"{len(worker_ids)} of {len(judgments.annotators)} annotator ids look like {kind}; "
-                "publish pseudonyms (mturk-hits collect writes them)"
+                "publish pseudonyms (giccs annotate collect writes them)"
             )
             raise InputError(Problem(judgments.source or "judgments", None, message))
 

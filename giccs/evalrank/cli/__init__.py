@@ -1,4 +1,4 @@
-"""giccs-evalrank: ranking data, and correlation of intrinsic and downstream scores; commands load lazily."""
+"""giccs evalrank: ranking data, and correlation of intrinsic and downstream scores; commands load lazily."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ COMMANDS = {
 """Import path by command name."""
 
 EXAMPLE = """
-giccs-evalrank build ratings.csv -o ranking
-giccs-evalrank build evalrank --preset words -o words
-giccs-evalrank levels results -o levels.svg
-giccs-evalrank correlate results
+giccs evalrank build ratings.csv -o ranking
+giccs evalrank build evalrank --preset words -o words
+giccs evalrank levels results -o levels.svg
+giccs evalrank correlate results
 """
 
 
-@group("giccs-evalrank", COMMANDS, EXAMPLE)
+@group("giccs evalrank", COMMANDS, EXAMPLE)
 def main() -> None:
     """EvalRank: build ranking data, and correlate intrinsic scores with downstream accuracy."""

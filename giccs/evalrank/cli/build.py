@@ -1,4 +1,4 @@
-"""giccs-evalrank build: build ranking data from similarity data."""
+"""giccs evalrank build: build ranking data from similarity data."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @command(
-    "giccs-evalrank build",
+    "giccs evalrank build",
     example="""
-    giccs-evalrank build ratings.csv --columns sentence1,sentence2,similarity -o ranking
-    giccs-evalrank build word_similarity/ --frequent words.txt -o ranking
-    giccs-evalrank build data/ --preset words -o words
+    giccs evalrank build ratings.csv --columns sentence1,sentence2,similarity -o ranking
+    giccs evalrank build word_similarity/ --frequent words.txt -o ranking
+    giccs evalrank build data/ --preset words -o words
     """,
 )
 @click.argument("data", type=INPUT, metavar="DATA...", nargs=-1, required=True)
@@ -72,7 +72,7 @@ def build(
     DATA are files of rated pairs or folders of such files: word word score, STS-Benchmark, SICK, STR, tables
     with a header, benchmarks of giccs. The top pairs are selected per set; if scores are tied at the cut, the
     first pairs in the file are selected. Each pair is written in both directions. Repeated pairs and pairs
-    of a text with itself are removed and counted. FOLDER is suitable for giccs-eval --data; build.json
+    of a text with itself are removed and counted. FOLDER is suitable for giccs eval --data; build.json
     documents the build.
     """
     if preset:

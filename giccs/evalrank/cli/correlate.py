@@ -1,4 +1,4 @@
-"""giccs-evalrank correlate: correlate intrinsic scores with downstream accuracies."""
+"""giccs evalrank correlate: correlate intrinsic scores with downstream accuracies."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SIDES = ("intrinsic score", "downstream accuracy")
 
 
 @command(
-    "giccs-evalrank correlate",
+    "giccs evalrank correlate",
     example="""
-    giccs-evalrank correlate results
-    giccs-evalrank correlate results --intrinsic evalrank-sentence:hits@1 --downstream MR
-    giccs-evalrank correlate results --without-postprocessed --complete --format latex > table-11.tex
-    giccs-evalrank correlate results --intrinsic evalrank-sentence:mrr --downstream MR --figure ranks.svg
+    giccs evalrank correlate results
+    giccs evalrank correlate results --intrinsic evalrank-sentence:hits@1 --downstream MR
+    giccs evalrank correlate results --without-postprocessed --complete --format latex > table-11.tex
+    giccs evalrank correlate results --intrinsic evalrank-sentence:mrr --downstream MR --figure ranks.svg
     """,
 )
 @click.argument("folder", type=INPUT, metavar="RESULTS_FOLDER")
@@ -185,7 +185,7 @@ def _must_be_there(
                 for selector in table.unmatched
             ]
         elif not table.columns:
-            problems.append(Problem(folder, None, f"no {side}; expected results of giccs-eval"))
+            problems.append(Problem(folder, None, f"no {side}; expected results of giccs eval"))
     if problems:
         raise InputError(problems)
 

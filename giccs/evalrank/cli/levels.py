@@ -1,4 +1,4 @@
-"""giccs-evalrank levels: plot correlations with ratings by similarity level."""
+"""giccs evalrank levels: plot correlations with ratings by similarity level."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from bws.base.options import INPUT, OUTPUT
 
 
 @command(
-    "giccs-evalrank levels",
+    "giccs evalrank levels",
     example="""
-    giccs-eval package:minilm static:glove.txt --task sentence-similarity --data STSBenchmark -o results
-    giccs-evalrank levels results -o levels.svg
+    giccs eval package:minilm static:glove.txt --task sentence-similarity --data STSBenchmark -o results
+    giccs evalrank levels results -o levels.svg
     """,
 )
 @click.argument("results", type=INPUT, metavar="RESULTS")
@@ -29,7 +29,7 @@ from bws.base.options import INPUT, OUTPUT
 def levels(console: Console, results: str, output: str) -> None:
     """Plot Spearman's rho per model and level of similarity (EvalRank, Figure 2).
 
-    RESULTS is the output folder of giccs-eval --task sentence-similarity. All pairs of a level are used.
+    RESULTS is the output folder of giccs eval --task sentence-similarity. All pairs of a level are used.
     """
     from bws.base.charts import check_chart_path, write_chart
     from bws.base.problems import InputError, Problem

@@ -26,9 +26,9 @@ def multiple_choice_sts(
 ) -> Task:
     """Choose the utterance that is most similar to the last one of a dialogue, by its letter.
 
-    data: a benchmark as in ``giccs-eval --data``. history: ``with`` or ``without`` the turns before the last.
+    data: a benchmark as in ``giccs eval --data``. history: ``with`` or ``without`` the turns before the last.
     template, language, seed: prompt template, language of items that state none, and seed of the order of
-    options, as in giccs-eval. There is one sample per dialogue. The scores are `letter_of_most_similar`, with
+    options, as in giccs eval. There is one sample per dialogue. The scores are `letter_of_most_similar`, with
     accuracy and standard error, and `no_letter`, with the share of answers without a letter, which are wrong.
     Raises InputError for invalid data, and ValueError for an unknown history.
     """

@@ -38,7 +38,7 @@ METRIC_NAMES = {
 }
 """Metric -> name in the harness; metrics without a counterpart (per token, PMI, ranks) get a similar name."""
 TASK_YAML = """\
-# Written by giccs-eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
+# Written by giccs eval export-lm-eval. Run: lm_eval --include_path FOLDER --tasks {name} ...
 {terms}\
 task: {name}
 tag: {loader}
@@ -103,7 +103,7 @@ None.
 {tasks}
 
 The prompts are those of the template {template} of giccs, with the options in an order drawn with seed
-{seed}. `acc` and `acc_bytes` are `accuracy` and `accuracy_bytes` of giccs-eval.
+{seed}. `acc` and `acc_bytes` are `accuracy` and `accuracy_bytes` of giccs eval.
 
 ### Checklist
 
@@ -115,7 +115,7 @@ For adding novel benchmarks/datasets to the library:
     giccs, which exported these tasks, compare its log-likelihoods and accuracies with those of the harness.
     This command evaluates a model on the same questions:
 
-        giccs-eval causal:MODEL --task multiple-choice-sts --data {data} \\
+        giccs eval causal:MODEL --task multiple-choice-sts --data {data} \\
             --template {template} --answer {answer} --seed {seed}
 
 If other tasks on this dataset are already supported:
@@ -133,7 +133,7 @@ TASK_DESCRIPTIONS = {
     "without": "the prompt contains the last turn only",
 }
 LOADER_MODULE = '''\
-"""Written by giccs-eval export-lm-eval: gives lm-evaluation-harness the questions in this folder."""
+"""Written by giccs eval export-lm-eval: gives lm-evaluation-harness the questions in this folder."""
 
 from pathlib import Path
 

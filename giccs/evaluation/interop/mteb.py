@@ -45,7 +45,7 @@ DOMAINS = {
 }  # fmt: skip
 """Source of a dialogue -> mteb's domain; other sources have none."""
 MODULE_HEADER = '''\
-"""Written by giccs-eval export-mteb. Run: mteb.evaluate(model, [task() for task in TASKS])."""
+"""Written by giccs eval export-mteb. Run: mteb.evaluate(model, [task() for task in TASKS])."""
 
 {terms}
 from pathlib import Path

@@ -57,7 +57,7 @@ FIGURES: Mapping[str, FigureKind] = {
         "items on which people agree and a model fails", failure_panels, inputs=("disagreement",)
     ),
 }
-"""Name -> figure, for ``giccs-report --figure``."""
+"""Name -> figure, for ``giccs report --figure``."""
 
 
 def draw(

@@ -33,7 +33,7 @@ class Items(Tuples):
         "Default: that of --language.",
         "language": "Language of the page texts. Default: that of the file of texts.",
         "texts": "File with all texts of the page: the question, its instructions and an example.\n"
-        "`mturk-hits estimate --default-texts items` prints an English one to complete.",
+        "`giccs annotate estimate --default-texts items` prints an English one to complete.",
         "dialogues_per_hit": "Tuples per page, drawn at random.",
         "countries": "Countries of workers, as stated by themselves; not a test of their language.\n"
         '[] for all. Default: ["DE"] for German items, [] for others.',
@@ -85,7 +85,7 @@ def _check_texts(settings: Settings) -> None:
     if not settings.texts:
         message = (
             'kind "items" has no question of its own; expected texts = "texts.toml", a file that '
-            "`giccs init --preset` writes or `mturk-hits estimate --default-texts items` prints"
+            "`giccs init --preset` writes or `giccs annotate estimate --default-texts items` prints"
         )
         raise InputError(Problem("settings", None, message))
     for language in built_in_languages(__name__):

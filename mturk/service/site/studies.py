@@ -122,7 +122,7 @@ class PanelStudy(Table):
                 yield (
                     "information",
                     f"is in {language}, but the consent is not ({', '.join(missing)}); expected these "
-                    f"texts in {language}.po beside the file of studies: `mturk-hits check-texts --new "
+                    f"texts in {language}.po beside the file of studies: `giccs annotate check-texts --new "
                     f"{language}` prints a catalogue to translate",
                 )
         ids = [question.id for question in self.questions]

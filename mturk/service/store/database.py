@@ -219,7 +219,7 @@ class Database:
         if not migrate:
             raise self._unusable(
                 f"has tables of version {old_version}; expected {VERSIONS[-1]}; stop the service, "
-                f"make a backup and run mturk-hits migrate --db {self._display_url}"
+                f"make a backup and run giccs annotate migrate --db {self._display_url}"
             )
         migrations.upgrade(connection, old_version)
 

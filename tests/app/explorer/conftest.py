@@ -204,7 +204,7 @@ def extremes():
 
 @pytest.fixture(scope="session")
 def extreme_study(extremes, tmp_path_factory):
-    """Return the arguments of giccs-explore for the study at the limits of the pages."""
+    """Return the arguments of giccs explore for the study at the limits of the pages."""
     folder = tmp_path_factory.mktemp("extremes")
     extremes.write_study(folder)
     files = {"data": "benchmark.jsonl", "judgments": "judgments.csv", "results": "results"}

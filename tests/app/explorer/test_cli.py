@@ -1,4 +1,4 @@
-"""giccs-explore: what it starts, and what it refuses."""
+"""giccs explore: what it starts, and what it refuses."""
 
 import os
 import re
@@ -248,7 +248,7 @@ def test_without_streamlit_it_says_what_to_install(served, monkeypatch):
     result = CliRunner().invoke(cli.explore, [])
     assert (
         result.output
-        == "Error: giccs-explore needs Streamlit; install it with: pip install 'giccs[app]'\n"
+        == "Error: giccs explore needs Streamlit; install it with: pip install 'giccs[app]'\n"
     )
 
 

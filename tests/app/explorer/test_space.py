@@ -1,4 +1,4 @@
-"""giccs-explore --export-space: what the folder contains, and that it runs."""
+"""giccs explore --export-space: what the folder contains, and that it runs."""
 
 import shutil
 import socket

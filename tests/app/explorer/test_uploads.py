@@ -18,7 +18,7 @@ from giccs_app.explorer.uploads import Upload, store_file, store_results
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
-    """Return the two files of a result, as giccs-eval wrote them."""
+    """Return the two files of a result, as giccs eval wrote them."""
     folder = tmp_path_factory.mktemp("results")
     benchmark = read_benchmark("giccs-sample").first(3)
     list(
@@ -96,7 +96,7 @@ def test_predictions_alone_are_told(tmp_path, result):
 )
 def test_what_is_no_result_is_told_and_not_kept(tmp_path, content):
     (problem,) = store_results([Upload("r.json", content)], tmp_path)
-    assert (problem.file, problem.message) == ("r.json", "is not a result of giccs-eval")
+    assert (problem.file, problem.message) == ("r.json", "is not a result of giccs eval")
     assert not list(tmp_path.iterdir())
 
 

@@ -290,7 +290,7 @@ def test_copied_judgments_have_a_warning_and_a_command_that_accepts_them(tmp_pat
     inputs = Inputs(tmp_path, metadata_file="benchmark.jsonl")
     section, source = _analysis_section(inputs, inputs.judgments, *STUDY_ANALYSES[0])
     assert section.text[-1].startswith("Warning: 200 of 400 judgments repeat annotator")
-    assert source.command.startswith("bws-agreement judgments.csv --allow-copies --metadata")
+    assert source.command.startswith("giccs agreement judgments.csv --allow-copies --metadata")
     assert source.command.endswith(" --by source,n_turns --intervals --json")
 
 

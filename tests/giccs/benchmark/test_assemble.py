@@ -50,7 +50,7 @@ def test_candidates_may_come_later_but_not_never(tmp_path, given):
     assert read_dialogues(path, candidates=False)[0].candidates == ()
     with pytest.raises(InputError) as caught:
         read_dialogues(path)
-    assert str(caught.value) == f"{path}:1: no candidates; add them with giccs-build candidates"
+    assert str(caught.value) == f"{path}:1: no candidates; add them with giccs build candidates"
 
 
 def test_wrong_candidates_are_told_in_any_case(tmp_path):

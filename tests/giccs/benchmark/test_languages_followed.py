@@ -314,8 +314,11 @@ def german(tmp_path, monkeypatch):
         (card, "b.jsonl -o out"),
         (build, "import t.csv -o out.jsonl"),
         (build, "sheet d.jsonl -o out.csv"),
-        (judge, "tuples.csv --model package:smollm2 --data d.jsonl -o out.csv"),
-        (judge, "tuples.csv --model package:smollm2 --data b.jsonl --template bws-en-1 -o out.csv"),
+        (judge, "tuples.csv --model package:smollm2 --dialogues d.jsonl -o out.csv"),
+        (
+            judge,
+            "tuples.csv --model package:smollm2 --dialogues b.jsonl --template bws-en-1 -o out.csv",
+        ),
         (hits, "estimate tuples.csv --dialogues d.jsonl"),
         (hits, "preview tuples.csv --dialogues d.jsonl -o out.html"),
     ],

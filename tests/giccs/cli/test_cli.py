@@ -114,7 +114,7 @@ def test_validate_reports_every_problem_and_fails(tmp_path):
         (["baseline:chance", "--seed", "-1"], "-1 is not in the range 0<=x<=4294967295"),
         (
             ["--json", "export-mteb"],
-            "is a subcommand and must come first: giccs-eval export-mteb ...",
+            "is a subcommand and must come first: giccs eval export-mteb ...",
         ),
         (["baseline:chance", "--limit", "0"], "0 is not in the range"),
         (["baseline:chance", "--data", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
@@ -171,7 +171,7 @@ def test_ctrl_c_keeps_what_was_done(tmp_path, benchmark_file, plain_encoder):
     time.sleep(0.3)
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate()
-    assert running.returncode == 1
+    assert running.returncode == 130
     assert "baseline:chance" in out
     assert [name.split(".")[-1] for name in files(tmp_path / "r")] == ["json", "parquet"]
     done = giccs("giccs-eval", "baseline:chance", plain_encoder, "--data", benchmark_file, "-o", "r",
@@ -183,7 +183,7 @@ def test_ctrl_c_keeps_what_was_done(tmp_path, benchmark_file, plain_encoder):
 def test_report_of_nothing_says_what_writes_it(tmp_path):
     done = giccs("giccs-report", tmp_path, cwd=tmp_path)
     assert done.returncode == 2
-    assert "contains no results; create them with giccs-eval -o" in done.stderr
+    assert "contains no results; create them with giccs eval -o" in done.stderr
 
 
 def test_the_sample_brings_its_noise_ceiling(tmp_path):

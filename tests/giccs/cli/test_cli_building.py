@@ -77,7 +77,7 @@ def corpus(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     draw = random.Random(5)
     (tmp_path / "crowdss.csv").write_text(crowdss(draw), "utf-8")
-    call(build, "import", "crowdss.csv", "--format", "crowdss", "-o", "restaurant.jsonl")
+    call(build, "import", "crowdss.csv", "--from", "crowdss", "-o", "restaurant.jsonl")
     files = ["restaurant.jsonl"]
     for place, domain in enumerate(DOMAINS):
         sessions = [f"w{place}{n:02}_pk" for n in range(12)]
@@ -269,7 +269,7 @@ def test_commands_below_are_named_with_what_is_above():
         assert f"\n  {name} " in done.stdout
         below = call(build, name, "--help").stdout
         assert f" {name} [OPTIONS]" in below
-        assert f"giccs-build {name}" in below.partition("Example:")[2]
+        assert f"giccs build {name}" in below.partition("Example:")[2]
 
 
 # texts are trimmed on the way, a blank one is left out, and the five of a dialogue must differ
@@ -327,7 +327,7 @@ def test_scores_in_minus_one_to_one_are_mapped_on_request(tmp_path):
 
     write(-0.5, 0.1, 0.4)
     refused = call(build, *arguments, code=2).output
-    assert "1 scores are outside [0, 1]; use bws-score --scale unit, or --signed" in refused
+    assert "1 scores are outside [0, 1]; use giccs score --scale unit, or --signed" in refused
     call(build, *arguments, "--signed")
     assert [item.score for item in read_benchmark(tmp_path / "b.jsonl").items] == [0.25, 0.55, 0.7]
     write(0.5, 0.1, 0.4)

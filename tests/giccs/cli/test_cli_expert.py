@@ -1,4 +1,4 @@
-"""giccs-expert as a person calls it: a sheet out, filled in, and what does not match."""
+"""giccs expert as a person calls it: a sheet out, filled in, and what does not match."""
 
 import csv
 import json

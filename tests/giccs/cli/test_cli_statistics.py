@@ -1,4 +1,4 @@
-"""giccs-stats as a person calls it."""
+"""giccs stats as a person calls it."""
 
 import csv
 import gzip

@@ -255,7 +255,7 @@ def test_what_was_answered_before_ctrl_c_is_not_asked_again(tmp_path, opened):
     how = ["csts-sample", "--split", "validation", "--model", "any", "-o", output]
     first = opened(Stopped(of_prompt, 2))
     done = call(*how)
-    assert done.exit_code == 1
+    assert done.exit_code == 130
     assert (
         f"64 of 120 rows have answers in {output}.jsonl; repeat the command to resume"
         in done.stderr

@@ -1,4 +1,4 @@
-"""Models that giccs-csts train made are applied by giccs-eval, and refused where they cannot be used."""
+"""Models that giccs csts train made are applied by giccs eval, and refused where they cannot be used."""
 
 import itertools
 import json
@@ -156,7 +156,7 @@ def test_other_tasks_say_what_the_folder_is(place, trained, task, kind):
     folder, _ = trained("bert", "tri")
     done = call(evaluate, f"{kind}{folder}", *task, "-o", place / "refused")
     assert done.exit_code == 2, done.output
-    assert "is a tri-encoder trained by giccs-csts train, for --task csts only" in done.stderr
+    assert "is a tri-encoder trained by giccs csts train, for --task csts only" in done.stderr
     assert "Traceback" not in done.output
 
 
@@ -170,7 +170,7 @@ def test_training_does_not_start_from_a_trained_model(place, trained):
     folder, _ = trained("bert", "cross")
     done = call(main, "train", place / "c-sts", "--model", folder, "-o", place / "refused")
     assert done.exit_code == 2
-    assert "is a cross-encoder trained by giccs-csts train, for --task csts only" in done.stderr
+    assert "is a cross-encoder trained by giccs csts train, for --task csts only" in done.stderr
     assert f"train its base encoder {place / 'bert'} instead" in done.stderr
 
 
@@ -183,7 +183,7 @@ def test_mining_says_what_the_folder_is(place, trained, tmp_path):
         main, "pairs", tmp_path / "captions.csv", "--model", folder, "-o", tmp_path / "pairs.csv"
     )
     assert done.exit_code == 2
-    assert "is a bi-encoder trained by giccs-csts train" in done.stderr
+    assert "is a bi-encoder trained by giccs csts train" in done.stderr
 
 
 def rename(folder):

@@ -1,4 +1,4 @@
-"""giccs-csts check and conditions as a person calls them."""
+"""giccs csts check and conditions as a person calls them."""
 
 import csv
 import io
@@ -208,6 +208,6 @@ def test_the_help_of_every_command_loads_no_large_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED"
-    assert {*re.findall(r"^Usage: giccs-csts (\S+)", done.stdout, re.M)} == {*COMMANDS}
-    assert "giccs-csts check csts_train.csv" in done.stdout
-    assert "giccs-csts conditions folder/" in done.stdout
+    assert {*re.findall(r"^Usage: giccs csts (\S+)", done.stdout, re.M)} == {*COMMANDS}
+    assert "giccs csts check csts_train.csv" in done.stdout
+    assert "giccs csts conditions folder/" in done.stdout

@@ -245,7 +245,7 @@ def test_the_language_is_published_with_every_item(tmp_path, unstated):
     assert call(unstated, "--language", "de-AT", "-o", tmp_path / "o").exit_code == 0
     front, text = said(tmp_path / "o")
     assert front["language"] == ["de"]
-    assert "giccs-stats benchmark.jsonl\n" in text
+    assert "giccs stats benchmark.jsonl\n" in text
     assert {item.language for item in read_benchmark(tmp_path / "o").items} == {"de-AT"}
 
 
@@ -404,7 +404,7 @@ def test_judgments_that_name_no_dialogues_are_not_broken_down(tmp_path, sample_c
     assert call(data, "--judgments", judgments, "-o", tmp_path / "o").exit_code == 0
     text = said(tmp_path / "o")[1]
     result = {title: (commands, cells) for title, commands, cells in numbers_of(text)}
-    assert result["Inter-annotator agreement"][0] == ["bws-agreement judgments.csv"]
+    assert result["Inter-annotator agreement"][0] == ["giccs agreement judgments.csv"]
     assert result["Reliability of the scores"][1][0] == "all"
     assert "source=" not in text.partition("### Reliability")[2].partition("###")[0]
     assert "compared only within their dialogue" not in text
@@ -436,7 +436,7 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path):
         (folder / name).write_text(content)
         done = call("giccs-sample", "-o", folder)
         assert done.exit_code == 2
-        assert f"contains {name}, not written by giccs-card" in done.stderr
+        assert f"contains {name}, not written by giccs card" in done.stderr
         assert [path.name for path in folder.rglob("*") if path.is_file()] == [Path(name).name]
 
 
@@ -547,7 +547,7 @@ def test_a_published_folder_is_read_as_the_benchmark_that_it_was_made_from(publi
 
 @pytest.fixture
 def soft(tmp_path):
-    """The file that bws-score --soft-targets writes of giccs-sample."""
+    """The file that giccs score --soft-targets writes of giccs-sample."""
     write_soft_targets(soft_targets(JUDGMENTS), tmp_path / "soft-targets.csv")
     return tmp_path / "soft-targets.csv"
 

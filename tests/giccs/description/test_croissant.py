@@ -1,4 +1,4 @@
-"""What giccs-card writes is read by the libraries that it is written for."""
+"""What giccs card writes is read by the libraries that it is written for."""
 
 import hashlib
 import json

@@ -85,7 +85,7 @@ def test_a_file_of_an_earlier_card_is_removed_and_one_of_others_is_kept(tmp_path
     (tmp_path / "eval.yaml").write_text("name: mine\n")
     done = call("giccs-sample", "--eval-yaml", "-o", tmp_path)
     assert done.exit_code == 2
-    assert "contains eval.yaml, not written by giccs-card" in done.stderr
+    assert "contains eval.yaml, not written by giccs card" in done.stderr
     assert (tmp_path / "eval.yaml").read_text() == "name: mine\n"
 
 

@@ -1,4 +1,4 @@
-"""giccs-card --push, against a local HTTP server that speaks as much of the hub as uploading needs."""
+"""giccs card --push, against a local HTTP server that speaks as much of the hub as uploading needs."""
 
 import base64
 import http.server
@@ -125,7 +125,7 @@ def refusal(*arguments, **options):
 
 @pytest.fixture
 def folder(tmp_path):
-    """What giccs-card writes for two dialogues, with short texts around the data."""
+    """What giccs card writes for two dialogues, with short texts around the data."""
     write(tmp_path / "b.jsonl", rows(dialogues=2))
     table = items_table(read_benchmark(tmp_path / "b.jsonl").items)
     (tmp_path / "out" / "data").mkdir(parents=True)
@@ -218,7 +218,7 @@ def test_a_data_set_of_others_is_left_alone(tmp_path, hub, folder):
     (other / "train.csv").write_text("a,b\n")
     WritableHub.folders["datasets", "lab/sample"] = other
     message = refusal(tmp_path, hub)
-    assert "contains train.csv, not written by giccs-card; choose another name" in message
+    assert "contains train.csv, not written by giccs card; choose another name" in message
     assert pushed(tmp_path) == ["train.csv"]
 
 

@@ -1,4 +1,4 @@
-"""giccs-evalrank build and levels as a person calls them."""
+"""giccs evalrank build and levels as a person calls them."""
 
 import json
 import os
@@ -151,4 +151,4 @@ def test_help_loads_none_of_a_framework():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "LOADED"
-    assert "giccs-evalrank build data/ --preset words -o words" in done.stdout
+    assert "giccs evalrank build data/ --preset words -o words" in done.stdout

@@ -351,7 +351,7 @@ def test_missing_models_and_folders_are_skipped_with_a_reason(place):
         "skipped: evalrank/more_sets: no such file or folder",
         "skipped: missing.txt: no such file",
         "skipped: baseline:char-ngram",
-        "numbers over models: giccs-report RESULTS_FOLDER --against recipe.toml",
+        "numbers over models: giccs report RESULTS_FOLDER --against recipe.toml",
     ):
         assert line in done.stderr
     shown = CliRunner().invoke(report, ["results", "--against", "recipe.toml", "--json"])

@@ -1,4 +1,4 @@
-"""The task of inspect_ai, run by inspect_ai, has the numbers of giccs-eval.
+"""The task of inspect_ai, run by inspect_ai, has the numbers of giccs eval.
 
 The model is inspect_ai's own stand-in, which answers by a rule instead of a server.
 """

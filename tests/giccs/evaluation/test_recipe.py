@@ -1,4 +1,4 @@
-"""Recipes: what the paper's says, what is wrong with others, and that giccs-eval follows them."""
+"""Recipes: what the paper's says, what is wrong with others, and that giccs eval follows them."""
 
 import os
 import re

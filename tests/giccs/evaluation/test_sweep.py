@@ -1,4 +1,4 @@
-"""Sweeps: every combination, what is wrong in the file, and giccs-eval --sweep."""
+"""Sweeps: every combination, what is wrong in the file, and giccs eval --sweep."""
 
 import json
 

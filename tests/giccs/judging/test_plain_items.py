@@ -208,7 +208,7 @@ def edit(path, before, after):
     [
         (images, "has images, which only the worker page can show; expected texts"),
         (image_in_the_example, "hits.toml: the example of the texts has images; expected texts"),
-        (dialogues, "hits.toml: kind is 'tuples'; expected 'items', or --data for dialogues"),
+        (dialogues, "hits.toml: kind is 'tuples'; expected 'items', or --dialogues FILE"),
         (missing_item, "item 's01' is missing from items.csv"),
     ],
 )
@@ -224,9 +224,12 @@ def test_unsuitable_studies(study, change, problem):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "missing --data, the dialogues; or --config"),
-        (("--items", "items.csv"), "missing --data, the dialogues; or --config"),
-        ((*ITEMS, "--data", "d.jsonl"), "--data is for dialogues, --items and --config for plain"),
+        ((), "missing --dialogues; or --config"),
+        (("--items", "items.csv"), "missing --dialogues; or --config"),
+        (
+            (*ITEMS, "--dialogues", "d.jsonl"),
+            "--dialogues is for dialogues, --items and --config for plain",
+        ),
         ((*ITEMS, "--template", "bws-en-2"), "--template is for dialogues"),
         ((*ITEMS, "--orders", 5), "tuples of 4 items; expected --orders from 1 to 4, not 5"),
         ((*ITEMS, "--language", "de"), "item_language is 'en', but the study is in de"),

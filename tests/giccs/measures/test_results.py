@@ -102,7 +102,7 @@ def test_a_crash_before_the_last_write_leaves_nothing_that_counts(benchmark, tmp
 def test_a_file_that_is_no_result_is_named(tmp_path, content):
     path = tmp_path / "a--b--c.json"
     path.write_text(content)
-    with pytest.raises(InputError, match=r"a--b--c\.json: is not a result of giccs-eval"):
+    with pytest.raises(InputError, match=r"a--b--c\.json: is not a result of giccs eval"):
         list(Store(tmp_path).results())
 
 
@@ -113,7 +113,7 @@ def test_a_number_that_was_changed_is_seen(benchmark, tmp_path):
     document = json.loads(path.read_text())
     document["metrics"]["pearson"]["value"] += 0.1
     path.write_text(json.dumps(document))
-    with pytest.raises(InputError, match="is not a result of giccs-eval, or damaged"):
+    with pytest.raises(InputError, match="is not a result of giccs eval, or damaged"):
         evaluated(benchmark, store)
     del document["sha256"]  # as results of older versions have none
     path.write_text(json.dumps(document))

@@ -70,7 +70,7 @@ def test_commands_name_the_option(tiny_gpt, tmp_path):
     output, model = tmp_path / "o", f"causal:{tiny_gpt}"
     for command, *arguments in (
         (evaluate, "baseline:chance", "-o", output),
-        (judge, TUPLES, "--data", DIALOGUES, "--model", model, "-o", output),
+        (judge, TUPLES, "--dialogues", DIALOGUES, "--model", model, "-o", output),
         (answers, "csts-sample", "--model", model, "-o", output),
     ):
         done = run(command, *arguments, "--base-url", SERVER)

@@ -162,7 +162,10 @@ def test_other_commands_that_run_models(tmp_path, fault):
     fault(FAULT)
     calls = {
         causal: [
-            (judge, [TUPLES, "--data", DIALOGUES, "--model", causal, "-o", tmp_path / "j.csv"]),
+            (
+                judge,
+                [TUPLES, "--dialogues", DIALOGUES, "--model", causal, "-o", tmp_path / "j.csv"],
+            ),
             (answers, ["csts-sample", "--model", causal, "-o", tmp_path / "a.csv"]),
             (evaluate, [causal, "--task", "csts-prompt", "--limit", 2, "-o", tmp_path / "r"]),
         ],

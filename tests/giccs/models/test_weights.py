@@ -85,7 +85,7 @@ def sentence_folder(tmp_path_factory, plain_encoder):
     return folder
 
 
-@pytest.mark.parametrize("prefix", ["x_", "encoder."])  # the second as `giccs-csts train` writes it
+@pytest.mark.parametrize("prefix", ["x_", "encoder."])  # the second as `giccs csts train` writes it
 @pytest.mark.parametrize("backend", ["encoder", "sentence", "training", "causal", "seq2seq"])
 def test_tensors_with_other_names_are_refused(
     tmp_path, backend, prefix, plain_encoder, sentence_folder, tiny_gpt, seq2seq

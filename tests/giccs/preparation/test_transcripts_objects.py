@@ -207,6 +207,6 @@ def test_options_that_do_not_fit(tmp_path):
     result = call(build, "import", path, "--separator", "|", "-o", "-", code=2)
     assert "--separator requires --context" in result.stderr
     result = call(
-        build, "import", path, "--format", "crowdss", "--context", "text", "-o", "-", code=2
+        build, "import", path, "--from", "crowdss", "--context", "text", "-o", "-", code=2
     )
     assert "format crowdss has no columns for dialogues" in result.stderr

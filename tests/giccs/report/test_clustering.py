@@ -153,7 +153,7 @@ def test_intervals_over_domains_and_annotators(folder):
 def test_predictions_without_the_column_name_the_remedy(results):
     old = replace(results[0], predictions=results[0].predictions.drop("domain"))
     with pytest.raises(
-        InputError, match="no column domain; compute it again with giccs-eval --force"
+        InputError, match="no column domain; compute it again with giccs eval --force"
     ):
         over_clusters([old], "domain")
     with pytest.raises(InputError, match="its predictions are missing"):

@@ -1,4 +1,4 @@
-"""Figures of results: their numbers against plain loops, what is drawn, and the option of giccs-report."""
+"""Figures of results: their numbers against plain loops, what is drawn, and the option of giccs report."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""giccs-report --people: people's scores of a part of a benchmark that a judge scored."""
+"""giccs report --people: people's scores of a part of a benchmark that a judge scored."""
 
 import json
 import math

@@ -199,7 +199,7 @@ def test_while_another_command_decides_nothing_is_decided(answered):
             ["top-up"],
         ):
             answered.run(*arguments, code=2)
-            assert "another mturk-hits process uses this ledger" in answered.stderr
+            assert "another giccs annotate process uses this ledger" in answered.stderr
     assert answered.book.actions() == ()
     assert answered.bonuses(answered.assignment(answered.ids[0])["HITId"]) == []
 

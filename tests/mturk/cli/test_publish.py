@@ -120,7 +120,7 @@ def test_nobody_listening_leaves_no_ledger(files, tmp_path):
         tmp_path / "l.db",
     )
     assert done.exit_code == 1
-    assert "start the service with `mturk-hits serve`" in done.stderr
+    assert "start the service with `giccs annotate serve`" in done.stderr
     assert not (tmp_path / "l.db").exists()
 
 
@@ -167,7 +167,7 @@ def test_an_interruption_says_what_is_left_and_the_same_command_goes_on(publish,
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "mark_created", interrupted)
         done = publish()
-    assert done.exit_code == 1
+    assert done.exit_code == 130
     assert "1 of 2 HITs are not published yet" in done.stderr
     assert "published HITs are recorded in" in done.stderr
     assert publish().exit_code == 0

@@ -65,7 +65,7 @@ def test_output_uses_terms_of_kind(study, triplets_csv):
     study.simulate("--workers", "1", "--truth", triplets_csv)
     said = study.run("status", "--ledger", study.ledger)
     assert "50.0 % of 2 answers for each of 4 triplets" in said
-    assert "(agreement of labels: giccs-csts verified)" in said
+    assert "(agreement of labels: giccs csts verified)" in said
     assert "4 answers by 1 annotators" in study.run(
         "collect", "--ledger", study.ledger, "-o", study.folder / "v.csv"
     )

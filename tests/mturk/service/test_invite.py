@@ -1,4 +1,4 @@
-"""mturk-hits invite: personal links accepted by the service."""
+"""giccs annotate invite: personal links accepted by the service."""
 
 import json
 import re
@@ -95,7 +95,9 @@ def test_what_cannot_be_a_link_is_said(path, arguments, message):
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path):
-    assert "start `mturk-hits serve` first" in invite("AONE", "--db", tmp_path / "no.db", code=2)
+    assert "start `giccs annotate serve` first" in invite(
+        "AONE", "--db", tmp_path / "no.db", code=2
+    )
     assert list(tmp_path.iterdir()) == []
 
 

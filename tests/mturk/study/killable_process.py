@@ -1,4 +1,4 @@
-"""Run `mturk-hits` in processes that kill themselves at a given step.
+"""Run `giccs annotate` in processes that kill themselves at a given step.
 
 Reads one JSON object per line, {"arguments": [...], "kill": n, "endpoint": address of the service or null,
 "environment": {...}}, runs the command in a forked process and writes one, {"status": exit status or minus

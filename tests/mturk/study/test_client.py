@@ -81,7 +81,7 @@ def test_remote_service_requires_keys():
 
 def test_missing_service_is_reported_immediately():
     with pytest.raises(
-        ServiceError, match=r"does not respond .*start the service with `mturk-hits serve`"
+        ServiceError, match=r"does not respond .*start the service with `giccs annotate serve`"
     ):
         connect(Endpoint("http://127.0.0.1:1", loopback=True))
 

@@ -16,7 +16,7 @@ YEAR = 31_536_000  # the service's clock is ahead of this machine's
 
 
 class Killed:
-    """Runs mturk-hits in processes that kill themselves at a given step; see killable_process.py."""
+    """Runs giccs annotate in processes that kill themselves at a given step; see killable_process.py."""
 
     def __init__(self, process, url):
         self.process, self.url = process, url

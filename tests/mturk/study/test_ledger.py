@@ -220,7 +220,7 @@ def test_transaction_is_atomic(ledger):
 
 def test_files_that_are_not_ledgers_are_refused(tmp_path, path):
     with pytest.raises(
-        InputError, match="ledger not found; expected a file created by mturk-hits publish"
+        InputError, match="ledger not found; expected a file created by giccs annotate publish"
     ):
         Ledger.open(path)
     text = tmp_path / "text.db"
@@ -267,7 +267,10 @@ with Ledger.open(sys.argv[1]) as book, book.exclusive_lock():
 def test_second_process_is_refused_by_lock(ledger, path, other_process):
     with ledger.exclusive_lock():
         done = other_process(HOLD_LOCK, path)
-        assert "another mturk-hits process uses this ledger; wait until it has ended" in done.stderr
+        assert (
+            "another giccs annotate process uses this ledger; wait until it has ended"
+            in done.stderr
+        )
         assert not done.stdout
     assert other_process(HOLD_LOCK, path).stdout == "in\n"
 

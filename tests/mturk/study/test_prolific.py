@@ -576,7 +576,7 @@ def test_other_commands_refuse_the_ledger(session):
     session.draft()
     result = CliRunner().invoke(main, ["collect", "--ledger", str(session.ledger)])
     assert result.exit_code == 2
-    assert "mturk-hits prolific" in result.output
+    assert "giccs annotate prolific" in result.output
 
 
 def test_a_list_that_misses_entries_is_refused(session):

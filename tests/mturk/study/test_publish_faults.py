@@ -27,7 +27,7 @@ def timeout_for(fault):
 
 
 class Killed:
-    """Runs `mturk-hits publish` for one study per seed in processes that may be killed."""
+    """Runs `giccs annotate publish` for one study per seed in processes that may be killed."""
 
     def __init__(self, process, running, files, folder):
         self.process, self.running, self.files, self.folder = process, running, files, folder

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MAX_POINTS = 400
 """Maximum number of points of a line over time."""
 MAX_SIMULATED_WORKERS = 1000
-"""Number of worker ids of ``mturk-hits simulate`` whose pseudonyms are recognised."""
+"""Number of worker ids of ``giccs annotate simulate`` whose pseudonyms are recognised."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,7 +389,7 @@ def ledger_version(path: str) -> tuple[int, ...]:
 def from_ledger(path: str) -> AnnotationProgress:
     """Return the progress of a study from its ledger, which is opened read-only.
 
-    Only assignments collected by ``mturk-hits collect`` or ``status`` are included. Raises InputError if
+    Only assignments collected by ``giccs annotate collect`` or ``status`` are included. Raises InputError if
     there is no ledger or the ledger has no study.
     """
     from mturk.study.rounds import study_tuples
@@ -432,7 +432,9 @@ def _read_only(path: str) -> Iterator[Ledger]:
     from mturk.study.ledger import APPLICATION_ID, VERSION, Ledger
 
     if not os.path.isfile(path):
-        raise _input_error(path, "no such ledger; expected a file created by mturk-hits publish")
+        raise _input_error(
+            path, "no such ledger; expected a file created by giccs annotate publish"
+        )
     connection = sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)
     connection.isolation_level = None
     try:

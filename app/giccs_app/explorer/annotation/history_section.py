@@ -154,7 +154,7 @@ def _show_curve(history: StudyHistory, frame: Frame) -> None:
 
 
 def _offer_strip(history: StudyHistory, judgments: Judgments) -> None:
-    """Offer all frames side by side as a file, as of ``bws-reliability --figure frames=FILE``."""
+    """Offer all frames side by side as a file, as of ``giccs reliability --figure frames=FILE``."""
 
     def drawing() -> Drawing:
         return pictures.frames(history, str)

@@ -159,7 +159,7 @@ def _sort_key(result: Result, metric: str) -> float:
 
 
 def read_predictions(path: str | os.PathLike[str], kind: str) -> pl.DataFrame:
-    """Return the `COLUMNS` of a predictions file of giccs-eval; InputError if missing or invalid."""
+    """Return the `COLUMNS` of a predictions file of giccs eval; InputError if missing or invalid."""
     columns = COLUMNS[kind]
     try:
         table = read_table(Path(path), list(columns))
@@ -167,7 +167,7 @@ def read_predictions(path: str | os.PathLike[str], kind: str) -> pl.DataFrame:
             return table.select(pl.col(name).cast(kind) for name, kind in columns.items())
     except FileNotFoundError:
         message = (
-            "is missing; compute it again with giccs-eval --force (settings: see the .json file)"
+            "is missing; compute it again with giccs eval --force (settings: see the .json file)"
         )
     except (ValueError, OSError) as error:
         message = f"cannot read the predictions: {error}"

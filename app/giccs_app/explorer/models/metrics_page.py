@@ -58,7 +58,7 @@ def show_metrics(study: Study, results: list[Result]) -> None:
 
 
 def long_frame(results: Sequence[Result]) -> pl.DataFrame:
-    """Return one row per number of the results, as ``giccs-report --format csv``."""
+    """Return one row per number of the results, as ``giccs report --format csv``."""
     return pl.DataFrame(long_rows(results), HEADER, orient="row", infer_schema_length=None)
 
 

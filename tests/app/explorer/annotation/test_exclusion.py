@@ -1,4 +1,4 @@
-"""The study without some annotators, on the annotation page and by ``bws-score --exclude``."""
+"""The study without some annotators, on the annotation page and by ``giccs score --exclude``."""
 
 import csv
 import json

@@ -54,7 +54,7 @@ def models():
 
 @pytest.fixture(scope="module")
 def files(models, tmp_path_factory):
-    """Return the arguments of giccs-explore for the judgments of both models."""
+    """Return the arguments of giccs explore for the judgments of both models."""
     folder = tmp_path_factory.mktemp("models")
     for number, judgments in enumerate(models):
         write_judgments(judgments, folder / f"{number}.csv")

@@ -1,4 +1,4 @@
-"""mturk-hits --verbose with a service with keys: log of every call, without secrets."""
+"""giccs annotate --verbose with a service with keys: log of every call, without secrets."""
 
 import json
 import os

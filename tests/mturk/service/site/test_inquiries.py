@@ -61,7 +61,7 @@ def test_a_message_is_stored_listed_and_answered(service, anna):
     assert document["answered"]
     assert document["participant_id"] == ANNA
     problem = command(service, "reply", "7", "Hello", code=2)
-    assert "there is no message 7; see mturk-hits messages" in problem
+    assert "there is no message 7; see giccs annotate messages" in problem
     huge = command(service, "reply", str(10**20), "Hello", code=2)
     assert "Invalid value for 'NUMBER'" in huge
     assert "is empty" in command(service, "reply", "1", " ", code=2)

@@ -207,7 +207,7 @@ def test_a_damaged_database_is_refused_before_answers_are_missing(tmp_path, exam
 
 
 def test_others_write_while_a_database_is_checked(tmp_path):
-    """Reading a large database takes long, but `mturk-hits invite` must not block workers."""
+    """Reading a large database takes long, but `giccs annotate invite` must not block workers."""
     path = tmp_path / "hits.db"
     Database(path).close()
     written = []

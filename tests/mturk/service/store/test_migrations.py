@@ -136,7 +136,9 @@ def test_tables_brought_forward_are_those_made_anew(empty, tmp_path, cluster):
 def test_an_older_version_is_recognised_and_waits_until_it_is_asked_for(empty):
     older(empty)
     before = tables(empty)
-    with pytest.raises(InputError, match=r"version 0001; expected 0004.*\n?.*mturk-hits migrate"):
+    with pytest.raises(
+        InputError, match=r"version 0001; expected 0004.*\n?.*giccs annotate migrate"
+    ):
         Database(empty)
     assert tables(empty) == before
 
@@ -240,7 +242,7 @@ def test_the_command(empty, tmp_path):
     older(empty)
     result = CliRunner().invoke(main, ["serve", "--db", empty, "--port", "0"])
     assert result.exit_code == 2
-    assert "mturk-hits migrate" in result.output
+    assert "giccs annotate migrate" in result.output
     result = CliRunner().invoke(main, ["migrate", "--db", empty])
     assert result.output == "the database was migrated from version 0001 to 0004\n"
     result = CliRunner().invoke(main, ["migrate", "--db", empty, "--json"])

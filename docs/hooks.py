@@ -55,7 +55,9 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
         if page.file.src_uri.endswith(".md") and page.file.src_uri not in LISTS
     }
     print(*(f"{count:7,}  {page}" for page, count in words.items()), sep="\n")
-    print(f"{sum(words.values()):7,}  words in all, without {', '.join(LISTS)} and tables that commands write")
+    print(
+        f"{sum(words.values()):7,}  words in all, without {', '.join(LISTS)} and tables that commands write"
+    )
     return nav
 
 

@@ -18,7 +18,7 @@ from bws.base.text import write_atomic
 Row = dict[str, str]
 
 SECTIONS = {
-    "scores": "`giccs score --intervals`, `--bootstrap`: 40 items, all 3-tuples of groups of five or 80 4-tuples",
+    "scores": "`giccs score --intervals`, `--bootstrap`: 40 items, groups of five or 80 4-tuples",
     "extremes": "the same for counting, by size of the true score: all items, over .8, the highest",
     "ranks": "`giccs score --ranks`: share of groups whose true ranks are all within their ranges",
     "prediction_powered": "`giccs score --model-judgments`, `--pool`: good, noisy, biased, useless and equal judges",
@@ -28,8 +28,8 @@ SECTIONS = {
     "components": "`giccs reliability --components`: groups of five, or one group with dependent items",
     "ceiling": "`giccs report --judgments`, noise ceiling of counting scores",
     "model_ceiling": "the same for scores of choice models",
-    "correlations": "`giccs eval`, `giccs report`: correlations, and differences of two models, over dialogues",
-    "annotators": "`giccs report --judgments`: correlations over dialogues and annotators, or dialogues alone",
+    "correlations": "`giccs eval`, `giccs report`: correlations, and differences of two models",
+    "annotators": "`giccs report --judgments`: over dialogues and annotators, or dialogues alone",
     "domains": "`--cluster domain`: new domains, with other errors of model and judge",
     "annotator_effects": "`giccs agreement --annotators`: scales and effects of positions",
     "comparison": "`giccs report --compare`, ten models: equal ones not told apart, ranks, power",

@@ -22,9 +22,22 @@ For completion in bash, add `eval "$(_GICCS_COMPLETE=bash_source giccs)"` to `~/
 likewise `zsh_source`, `fish_source`.
 """
 
-TABLE = """Commands that have two names are the same command:
+OPTIONS = """These options mean the same in every command that has them:
 
-| command | also |
+| option | meaning |
+|---|---|
+| `--data DATA` | data of an evaluation: a file, a folder, a hub id, or a sample of the package |
+| `--dialogues FILE` | dialogues with their candidates |
+| `--figure [NAME=]FILE` | also draw a figure: .svg, .png, .json |
+| `--force` | compute existing results again |
+| `--format`, `--from` | format of the output; format of the input |
+| `--model MODEL`, `--model-judgments FILE` | a model, as in `giccs eval`; judgments of language models |
+
+[Exit codes, JSON and messages](messages.md); [former names of options](../migration.md).
+"""
+TABLE = """Commands that have two names, a present and a former one, are the same command:
+
+| command | former name |
 |---|---|"""
 
 
@@ -37,7 +50,7 @@ def page() -> str:
         for name, target in COMMANDS.items()
         if target in script_of
     ]
-    return "\n".join([HEAD, "\n".join([TABLE, *rows]), "", *sections("giccs", main, "##")])
+    return "\n".join([HEAD, OPTIONS, "\n".join([TABLE, *rows]), "", *sections("giccs", main, "##")])
 
 
 def sections(name: str, command: click.Command, mark: str) -> Iterator[str]:

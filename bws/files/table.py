@@ -146,7 +146,8 @@ def table_of(data: bytes, name: str, *, separator: str | None = None, header: bo
     if keys is None and first.startswith(("[", "{")):  # A document of several lines.
         keys = json_keys(body.decode("utf-8"))
     if keys is not None:
-        message = f"is JSON, not a table; names of JSON Lines must end in .jsonl{remark(keys)}"
+        hint = "" if ".jsonl" in name else "; names of JSON Lines must end in .jsonl"
+        message = f"is JSON, not a table{hint}{remark(keys)}"
         raise InputError(Problem(name, line, message))
     separator = separator or _separator_of(body, name, line, header=header)
     width = first.count(separator) + 1

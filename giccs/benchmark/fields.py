@@ -67,5 +67,6 @@ LANGUAGE: Field[str | None] = Field(_parse_language, None, required=False)
 ID = Field(_parse_id, "")
 """An id: text, or an integer, which is converted."""
 SCORE = Field(_parse_score, math.nan)
+ABSOLUTE_SCORE: Field[float | None] = Field(_parse_score, None, required=False)
 LEVEL: Field[int | None] = Field(_parse_level, None, required=False)
 TURNS: Field[tuple[Turn, ...]] = Field(_parse_turns, ())

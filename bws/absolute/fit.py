@@ -44,9 +44,9 @@ class Factor:
     inverse_lower: Floats
     """(D, n, n) inverse Cholesky factors of the blocks."""
     solved_border: Floats
-    """(D n, P) inv(B) C."""
+    """(D n, A) inv(B) C."""
     inverse_people: Floats
-    """(P, P) inverse Cholesky factor of E - C' inv(B) C."""
+    """(A, A) inverse Cholesky factor of E - C' inv(B) C."""
     log_determinant: float
 
     @classmethod
@@ -68,14 +68,14 @@ class Factor:
 
     def spread(self, xi: Latent) -> Latent:
         """Return T xi: with standard normal xi a draw from N(0, inv(H))."""
-        people = self.inverse_people.T @ xi.people
+        people = self.inverse_people.T @ xi.thresholds
         blocks = (xi.blocks[:, None] @ self.inverse_lower)[:, 0]
         return Latent(blocks - (self.solved_border @ people).reshape(blocks.shape), people)
 
     def gathered(self, gradient: Latent) -> Latent:
         """Return T' g: the gradient with respect to xi."""
         blocks = (self.inverse_lower @ gradient.blocks[:, :, None])[:, :, 0]
-        rest = gradient.people - gradient.blocks.ravel() @ self.solved_border
+        rest = gradient.thresholds - gradient.blocks.ravel() @ self.solved_border
         return Latent(blocks, self.inverse_people @ rest)
 
     def solve(self, gradient: Latent) -> Latent:
@@ -101,12 +101,12 @@ class Mode:
 
 def moved(x: Latent, step: Latent, size: float = 1.0) -> Latent:
     """Return x + size * step."""
-    return Latent(x.blocks + size * step.blocks, x.people + size * step.people)
+    return Latent(x.blocks + size * step.blocks, x.thresholds + size * step.thresholds)
 
 
 def product(a: Latent, b: Latent) -> float:
     """Return the scalar product."""
-    return float(np.vdot(a.blocks, b.blocks) + a.people @ b.people)
+    return float(np.vdot(a.blocks, b.blocks) + a.thresholds @ b.thresholds)
 
 
 def factor_at(data: Data, x: Latent, theta: Floats) -> Factor:
@@ -147,7 +147,7 @@ def mode_slopes(data: Data, mode: Mode) -> list[Latent]:
         above, below = (log_density(data, mode.x, mode.theta + sign * change)[1] for sign in (1, -1))
         difference = moved(above, below, -1.0)
         scale = 2 * change[index]
-        slopes.append(mode.factor.solve(Latent(difference.blocks / scale, difference.people / scale)))
+        slopes.append(mode.factor.solve(Latent(difference.blocks / scale, difference.thresholds / scale)))
     return slopes
 
 

@@ -6,14 +6,14 @@ eta_adi = y_adi - t_a - w_ad, with a threshold t_a ~ N(t, sigma_t^2) and its wob
 
 - judgment: (1 - lambda_a) times the sequential best-worst logit of y, plus lambda_a / (K (K - 1));
 - rating x in (0, 1): 3 logit x = beta_a eta + epsilon, epsilon ~ N(0, sigma_e^2), where
-  log beta_a ~ N(log beta, sigma_s^2). Answers are whole numbers from 0 to 100, and those at the ends are
+  log beta_a ~ N(log beta, sigma_s^2), sigma_s = 0.2. Answers are whole numbers from 0 to 100, and those at the ends are
   censored; with probability lambda_a the answer is uniform;
 - mark: (1 - lambda_a) logistic(eta) + lambda_a / 2.
 
-Latent variables are `Latent.blocks` (u, b / sigma_b and w / sigma_w of each group) and `Latent.people`
-(thresholds of the annotators, then their standardised slopes). Hyperparameters are a vector: logarithms of
-the standard deviations `Data.sds`, log beta (of ratings), and logits of lambda_a. Log beta is one of them
-because the utilities, of which there are many, have their joint mode with it at too small a scale.
+Latent variables are `Latent.blocks` (u, b / sigma_b and w / sigma_w of each group) and `Latent.thresholds`.
+Hyperparameters are a vector: logarithms of the standard deviations `Data.sds`, log beta_a (of ratings), and
+logits of lambda_a. Slopes are among them because the utilities, of which there are many, have their joint
+mode with slopes at too small a scale.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 HALF_NORMAL_SCALES = {
-    "offset": 5.0, "item": 5.0, "taste": 1.0, "wobble": 1.0, "threshold": 3.0, "slider": 3.0, "slope": 0.3,
+    "offset": 5.0, "item": 5.0, "taste": 1.0, "wobble": 1.0, "threshold": 3.0, "slider": 3.0,
 }  # fmt: skip
 """Scales of the half-normal priors of the standard deviations."""
-RATING_ONLY = ("slider", "slope")
+SLOPE_SD = 0.2
+"""Standard deviation sigma_s of the logarithms of annotators' slopes: most are within 2/3 and 3/2 of beta."""
 LAPSE_PRIOR = (-4.0, 1.5)
 """Mean and standard deviation of the normal prior of logit lambda_a: 1.8 %, at most 25 % for nearly all."""
 THRESHOLD_PRIOR_SD = 5.0
@@ -81,8 +82,8 @@ class Data:
     @cached_property
     def sds(self) -> tuple[str, ...]:
         """Names of the standard deviations that are estimated."""
-        left_out = {*(() if self.is_rating else RATING_ONLY), *(() if self.has_wobble else ("wobble",))}
-        return tuple(name for name in HALF_NORMAL_SCALES if name not in left_out)
+        left_out = {"slider": not self.is_rating, "wobble": not self.has_wobble}
+        return tuple(name for name in HALF_NORMAL_SCALES if not left_out.get(name))
 
     @property
     def n_hyper(self) -> int:
@@ -91,13 +92,8 @@ class Data:
 
     @property
     def first_lapse(self) -> int:
-        """Index of the first lapse rate."""
-        return len(self.sds) + self.is_rating
-
-    @property
-    def n_people(self) -> int:
-        """Number of latent variables of annotators: thresholds and slopes."""
-        return 2 * self.n_annotators
+        """Index of the first lapse rate; log slopes, if there are any, are before it."""
+        return len(self.sds) + self.n_annotators * self.is_rating
 
     @property
     def block_size(self) -> int:
@@ -106,12 +102,17 @@ class Data:
         return k + s * (k + 1)
 
     @cached_property
+    def anchor_pair(self) -> Integers:
+        """(M,) index d S + s of the group and the place of the annotator."""
+        return self.anchors // self.shape[2]
+
+    @cached_property
     def has_item(self) -> NDArray[np.bool_]:
         """(D, K)"""
         return np.arange(self.shape[2]) < self.sizes[:, None]
 
     @cached_property
-    def has_threshold(self) -> NDArray[np.bool_]:
+    def is_annotator(self) -> NDArray[np.bool_]:
         """(1, A)"""
         return np.ones((1, self.n_annotators), dtype=bool)
 
@@ -142,15 +143,15 @@ class Latent(NamedTuple):
 
     blocks: Floats
     """(D, K + S (K + 1)): u of the items; b / sigma_b by annotator and item; w / sigma_w by annotator."""
-    people: Floats
-    """(2 A,)"""
+    thresholds: Floats
+    """(A,)"""
 
 
 class Hyper(NamedTuple):
-    """Standard deviations by name, log beta, and (A,) lapse rates."""
+    """Standard deviations by name, (A,) slopes, and (A,) lapse rates."""
 
     sd: dict[str, float]
-    log_slope: float
+    slope: Floats
     lapse: Floats
 
 
@@ -158,39 +159,38 @@ def hyper(data: Data, theta: Floats) -> Hyper:
     """Return the hyperparameters of a vector."""
     sd = dict.fromkeys(HALF_NORMAL_SCALES, 0.0)
     sd |= dict(zip(data.sds, np.exp(theta[: len(data.sds)]).tolist(), strict=True))
-    log_slope = float(theta[len(data.sds)]) if data.is_rating else 0.0
-    return Hyper(sd, log_slope, expit(theta[data.first_lapse :]))
+    slopes, lapses = theta[len(data.sds) : data.first_lapse], theta[data.first_lapse :]
+    return Hyper(sd, np.exp(slopes) if data.is_rating else np.ones(data.n_annotators), expit(lapses))
 
 
 def start_theta(data: Data) -> Floats:
     """Return plausible hyperparameters, from which the fit starts."""
     start = {
-        "offset": 1.5, "item": 2.0, "taste": 0.7, "wobble": 0.6, "threshold": 1.0, "slider": 2.0, "slope": 0.15,
+        "offset": 1.5, "item": 2.0, "taste": 0.7, "wobble": 0.6, "threshold": 1.0, "slider": 2.0,
     }  # fmt: skip
     sds = [math.log(start[name]) for name in data.sds]
-    return np.concatenate([sds, [0.0] * data.is_rating, np.full(data.n_annotators, -3.5)])
+    return np.concatenate([sds, np.zeros(data.first_lapse - len(sds)), np.full(data.n_annotators, -3.5)])
 
 
 def zero(data: Data) -> Latent:
     """Return latent variables of 0."""
-    return Latent(np.zeros((data.shape[0], data.block_size)), np.zeros(data.n_people))
+    return Latent(np.zeros((data.shape[0], data.block_size)), np.zeros(data.n_annotators))
 
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Perceived utilities and people of latent variables."""
+    """Latent variables by kind, and what follows from them."""
 
     u: Floats
+    """(D, K)"""
     b: Floats
     """(D, S, K) standardised."""
     w: Floats
     """(D, S) standardised."""
     y: Floats
-    """(D S K,)"""
-    threshold: Floats
-    """(A,)"""
-    slope: Floats
-    """(A,)"""
+    """(D S K,) perceived utilities."""
+    eta: Floats
+    """(M,) utilities of the anchors above the threshold."""
 
 
 def _parts(data: Data, x: Latent, h: Hyper) -> _Parts:
@@ -198,17 +198,9 @@ def _parts(data: Data, x: Latent, h: Hyper) -> _Parts:
     u = x.blocks[:, :k]
     b = x.blocks[:, k : k + s * k].reshape(d, s, k)
     w = x.blocks[:, k + s * k :]
-    a = data.n_annotators
-    threshold, log_slope = thresholds_and_log_slopes(data, x.people, h)
     y = (u[:, None] + h.sd["taste"] * b).ravel()
-    assert len(threshold) == a
-    return _Parts(u, b, w, y, threshold, np.exp(log_slope))
-
-
-def thresholds_and_log_slopes(data: Data, people: Floats, h: Hyper) -> tuple[Floats, Floats]:
-    """Return (A,) thresholds and logarithms of slopes."""
-    a = data.n_annotators
-    return people[:a], h.log_slope + h.sd["slope"] * people[a:]
+    threshold = x.thresholds[data.anchor_annotator] + h.sd["wobble"] * w.ravel()[data.anchor_pair]
+    return _Parts(u, b, w, y, y[data.anchors] - threshold)
 
 
 # --- answers ------------------------------------------------------------------------------------------------
@@ -269,6 +261,14 @@ def mark_answers(data: Data, eta: Floats) -> Answers:
     return Answers(-np.logaddexp(0, -sign * eta), data.answers - p, p * (1 - p), np.zeros(len(p)))
 
 
+def anchor_answers(data: Data, eta: Floats, h: Hyper) -> tuple[Answers, Floats, Floats]:
+    """Return the answers to anchors, as functions of mu = beta_a eta, with (M,) slopes beta_a and mu."""
+    slope = h.slope[data.anchor_annotator]
+    mu = slope * eta
+    answers = rating_answers(data, mu, h.sd["slider"]) if data.is_rating else mark_answers(data, mu)
+    return answers, slope, mu
+
+
 def random_choice(data: Data) -> float:
     """Return the probability of a choice in a lapse."""
     k = len(data.choices)
@@ -308,58 +308,44 @@ def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Fl
     gradient *= attentive
     by_y = np.bincount(data.choices.ravel(), gradient.ravel(), d * s * k)
 
-    pair, person = data.anchors // k, data.anchor_annotator
-    w_sd = h.sd["wobble"]
-    eta = parts.y[data.anchors] - parts.threshold[person] - w_sd * parts.w.ravel()[pair]
-    if data.is_rating:
-        slope = parts.slope[person]
-        mu = slope * eta
-        answers = rating_answers(data, mu, h.sd["slider"])
-    else:
-        slope, mu = np.ones(1), eta
-        answers = mark_answers(data, eta)
+    person = data.anchor_annotator
+    answers, slope, mu = anchor_answers(data, parts.eta, h)
     mixed, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
     total += float(mixed.sum())
     by_lapse += np.bincount(person, 1 - attentive - h.lapse[person], a)
     by_mu = attentive * answers.slope
     by_eta = by_mu * slope
-    by_log_slope = by_mu * mu
     by_sd["slider"] = float(attentive @ answers.by_log_sd)
     by_y += np.bincount(data.anchors, by_eta, d * s * k)
-    by_pair = -np.bincount(pair, by_eta, d * s).reshape(d, s)
-    by_people = np.zeros(data.n_people)
-    by_people[:a] = -np.bincount(person, by_eta, a)
-    if data.is_rating:
-        of_people = np.bincount(person, by_log_slope, a)
-        by_people[a:] = h.sd["slope"] * of_people
-        by_theta[n_sds] = of_people.sum()
-        by_sd["slope"] = h.sd["slope"] * float(of_people @ x.people[a:])
+    by_pair = -np.bincount(data.anchor_pair, by_eta, d * s).reshape(d, s)
+    by_thresholds = -np.bincount(person, by_eta, a)
 
     by_y = by_y.reshape(d, s, k)
     by_blocks = np.empty_like(x.blocks)
     by_blocks[:, :k] = by_y.sum(axis=1)
     by_blocks[:, k : k + s * k] = h.sd["taste"] * by_y.reshape(d, s * k)
-    by_blocks[:, k + s * k :] = w_sd * by_pair
+    by_blocks[:, k + s * k :] = h.sd["wobble"] * by_pair
     by_sd["taste"] = h.sd["taste"] * float((by_y * parts.b).sum())
-    by_sd["wobble"] = w_sd * float((by_pair * parts.w).sum())
+    by_sd["wobble"] = h.sd["wobble"] * float((by_pair * parts.w).sum())
 
     normal = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
     by_blocks[:, :k] += normal.slope
     by_sd["item"], by_sd["offset"] = normal.by_log_sd, normal.by_log_shared_sd
     of_people = _equicorrelated(
-        parts.threshold[None], data.has_threshold, h.sd["threshold"], THRESHOLD_PRIOR_SD
+        x.thresholds[None], data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD
     )
-    by_people[:a] += of_people.slope[0]
+    by_thresholds += of_people.slope[0]
     by_sd["threshold"] = of_people.by_log_sd
-    standard, slopes = x.blocks[:, k:], x.people[a:]
+    standard = x.blocks[:, k:]
     by_blocks[:, k:] -= standard
-    by_people[a:] -= slopes
-    total += normal.value + of_people.value - (float((standard**2).sum()) + float(slopes @ slopes)) / 2
+    total += normal.value + of_people.value - float((standard**2).sum()) / 2
 
     by_theta[:n_sds] = [by_sd[name] for name in data.sds]
+    if data.is_rating:
+        by_theta[n_sds : data.first_lapse] = np.bincount(person, by_mu * mu, a)
     by_theta[data.first_lapse :] = by_lapse
     prior, by_prior = hyper_prior(data, theta)
-    return total + prior, Latent(by_blocks, by_people), by_theta + by_prior
+    return total + prior, Latent(by_blocks, by_thresholds), by_theta + by_prior
 
 
 def hyper_prior(data: Data, theta: Floats) -> tuple[float, Floats]:
@@ -370,18 +356,15 @@ def hyper_prior(data: Data, theta: Floats) -> tuple[float, Floats]:
     n = len(data.sds)
     scales = np.array([HALF_NORMAL_SCALES[name] for name in data.sds])
     squares = (np.exp(theta[:n]) / scales) ** 2
-    mean, sd = normal_priors(data)
-    z = (theta[n:] - mean) / sd
+    z = (theta[data.first_lapse :] - LAPSE_PRIOR[0]) / LAPSE_PRIOR[1]
     value = float((theta[:n] - squares / 2).sum() - (z**2).sum() / 2)
-    return value, np.concatenate([1 - squares, -z / sd])
-
-
-def normal_priors(data: Data) -> tuple[Floats, Floats]:
-    """Return means and standard deviations of the priors of log beta and the logits of lapse rates."""
-    slope = ([0.0], [SLOPE_PRIOR_SD]) if data.is_rating else ([], [])
-    lapses = (np.full(data.n_annotators, each) for each in LAPSE_PRIOR)
-    mean, sd = (np.concatenate(parts) for parts in zip(slope, lapses, strict=True))
-    return mean, sd
+    slope = np.concatenate([1 - squares, np.zeros(data.first_lapse - n), -z / LAPSE_PRIOR[1]])
+    if data.is_rating:
+        log_slopes = theta[None, n : data.first_lapse]
+        normal = _equicorrelated(log_slopes, data.is_annotator, SLOPE_SD, SLOPE_PRIOR_SD)
+        value += normal.value
+        slope[n : data.first_lapse] = normal.slope[0]
+    return value, slope
 
 
 class _Normal(NamedTuple):
@@ -432,15 +415,15 @@ class Curvature(NamedTuple):
     blocks: Floats
     """(D, n, n)"""
     border: Floats
-    """(D, n, P)"""
+    """(D, n, A)"""
     people: Floats
-    """(P, P)"""
+    """(A, A)"""
 
 
 def curvature(data: Data, x: Latent, theta: Floats, *, exact: bool = True) -> Curvature:
-    """Return minus the Hessian; not exact: without the terms that may make it indefinite.
+    """Return minus the Hessian; not exact: without the term that may make it indefinite.
 
-    These are the variance of the indicator of a lapse and the residuals of slopes.
+    This is the variance of the indicator of a lapse.
     """
     h = hyper(data, theta)
     parts = _parts(data, x, h)
@@ -448,43 +431,18 @@ def curvature(data: Data, x: Latent, theta: Floats, *, exact: bool = True) -> Cu
     a = data.n_annotators
     g = _choice_curvature(data, parts, h, exact=exact)
 
-    pair, person = data.anchors // k, data.anchor_annotator
-    eta = parts.y[data.anchors] - parts.threshold[person] - h.sd["wobble"] * parts.w.ravel()[pair]
-    if data.is_rating:
-        slope = parts.slope[person]
-        mu = slope * eta
-        answers = rating_answers(data, mu, h.sd["slider"])
-    else:
-        slope, mu = np.ones(1), eta
-        answers = mark_answers(data, eta)
+    person = data.anchor_annotator
+    answers, slope, _ = anchor_answers(data, parts.eta, h)
     _, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
-    by_mu = attentive * answers.slope
     second = attentive * answers.curvature
     if exact:
         second = second - attentive * (1 - attentive) * answers.slope**2
-    residual = by_mu if exact and data.is_rating else np.zeros(len(mu))
-    eta_eta = second * slope**2
-    eta_slope = second * slope * mu - residual * slope
-    slope_slope = second * mu**2 - residual * mu
-    if not data.is_rating:
-        eta_slope, slope_slope = np.zeros(len(mu)), np.zeros(len(mu))
-
-    size = d * s * k
-    c_eta = np.bincount(data.anchors, eta_eta, size).reshape(d, s, k)
-    c_slope = np.bincount(data.anchors, eta_slope, size).reshape(d, s, k)
-    g[:, :, range(k), range(k)] += c_eta
-    blocks = _blocks(data, g, c_eta, h)
-    border = _border(data, c_eta, c_slope, h)
-
-    people = np.zeros((2, a, 2, a))
-    by_person = [np.bincount(person, each, a) for each in (eta_eta, eta_slope, slope_slope)]
-    slope_sd, each = h.sd["slope"], range(a)
-    people[0, :, 0] = _precisions(data.has_threshold, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
-    people[0, each, 0, each] += by_person[0]
-    people[0, each, 1, each] = people[1, each, 0, each] = -slope_sd * by_person[1]
-    people[1, each, 1, each] = 1 + slope_sd**2 * by_person[2]
-    people = people.reshape(2 * a, 2 * a)
-    return Curvature(blocks, border, people)
+    by_eta = slope**2 * second
+    c = np.bincount(data.anchors, by_eta, d * s * k).reshape(d, s, k)
+    g[:, :, range(k), range(k)] += c
+    people = _precisions(data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
+    people[range(a), range(a)] += np.bincount(person, by_eta, a)
+    return Curvature(_blocks(data, g, c, h), _border(data, c, h), people)
 
 
 def _choice_curvature(data: Data, parts: _Parts, h: Hyper, *, exact: bool) -> Floats:
@@ -507,10 +465,8 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper, *, exact: bool) -> Fl
     return total.reshape(d, s, k, k)
 
 
-def _blocks(data: Data, g: Floats, c_eta: Floats, h: Hyper) -> Floats:
-    """Return (D, n, n): g is minus the Hessian with respect to y, c_eta the part of the anchors on its
-    diagonal.
-    """
+def _blocks(data: Data, g: Floats, c: Floats, h: Hyper) -> Floats:
+    """Return (D, n, n): g is minus the Hessian with respect to y, c the anchors' part of its diagonal."""
     d, s, k = data.shape
     taste, wobble = h.sd["taste"], h.sd["wobble"]
     blocks = np.zeros((d, data.block_size, data.block_size))
@@ -520,32 +476,26 @@ def _blocks(data: Data, g: Floats, c_eta: Floats, h: Hyper) -> Floats:
         b, w = slice(k * (slot + 1), k * (slot + 2)), k * (s + 1) + slot
         blocks[:, :k, b] = taste * g[:, slot]
         blocks[:, b, b] += taste**2 * g[:, slot]
-        blocks[:, :k, w] = -wobble * c_eta[:, slot]
-        blocks[:, b, w] = -taste * wobble * c_eta[:, slot]
-        blocks[:, w, w] += wobble**2 * c_eta[:, slot].sum(axis=1)
+        blocks[:, :k, w] = -wobble * c[:, slot]
+        blocks[:, b, w] = -taste * wobble * c[:, slot]
+        blocks[:, w, w] += wobble**2 * c[:, slot].sum(axis=1)
         blocks[:, b, :k] = blocks[:, :k, b].transpose(0, 2, 1)
         blocks[:, w, :k], blocks[:, w, b] = blocks[:, :k, w], blocks[:, b, w]
     return blocks
 
 
-def _border(data: Data, c_eta: Floats, c_slope: Floats, h: Hyper) -> Floats:
-    """Return (D, n, P) minus the mixed second derivatives of groups and people."""
+def _border(data: Data, c: Floats, h: Hyper) -> Floats:
+    """Return (D, n, A) minus the mixed second derivatives of groups and thresholds."""
     d, s, k = data.shape
-    a, p = data.n_annotators, data.n_people
     taste, wobble = h.sd["taste"], h.sd["wobble"]
-    border = np.zeros((d, data.block_size, p))
+    border = np.zeros((d, data.block_size, data.n_annotators))
     rows = np.arange(d)
     for slot in range(s):
         b, w = slice(k * (slot + 1), k * (slot + 2)), k * (s + 1) + slot
-        who = data.annotator_of_slot[:, slot]
-        own = np.maximum(who, 0)
-        for values, loading, column in (
-            (c_eta[:, slot], -1.0, own),
-            (c_slope[:, slot], h.sd["slope"], a + own),
-        ):
-            border[rows, :k, column] += loading * values
-            border[rows, b, column] += loading * taste * values
-            border[rows, w, column] -= loading * wobble * values.sum(axis=1)
+        who = np.maximum(data.annotator_of_slot[:, slot], 0)
+        border[rows, :k, who] -= c[:, slot]
+        border[rows, b, who] -= taste * c[:, slot]
+        border[rows, w, who] += wobble * c[:, slot].sum(axis=1)
     return border
 
 

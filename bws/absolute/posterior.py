@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bws.absolute.fit import Fit, moved
-from bws.absolute.model import Data, Floats, Latent, hyper, log_density, thresholds_and_log_slopes
+from bws.absolute.model import Data, Floats, Latent, hyper, log_density
 from bws.absolute.sampler import sample
 
 MAX_THETA = 20.0
@@ -48,21 +48,21 @@ class _Coordinates:
     fit: Fit
     slope_blocks: Floats
     """(H, D n)"""
-    slope_people: Floats
-    """(H, P)"""
+    slope_thresholds: Floats
+    """(H, A)"""
 
     @classmethod
     def of(cls, data: Data, fit: Fit) -> _Coordinates:
-        scaled = [(slope.blocks * sd, slope.people * sd) for slope, sd in zip(fit.slopes, fit.theta_sd, strict=True)]
-        blocks, people = zip(*scaled, strict=True)
-        return cls(data, fit, np.array(blocks).reshape(len(blocks), -1), np.array(people))
+        scaled = [(slope.blocks * sd, slope.thresholds * sd) for slope, sd in zip(fit.slopes, fit.theta_sd, strict=True)]
+        blocks, thresholds = zip(*scaled, strict=True)
+        return cls(data, fit, np.array(blocks).reshape(len(blocks), -1), np.array(thresholds))
 
     @property
     def size(self) -> int:
-        return self.data.n_hyper + self.fit.mode.x.blocks.size + self.data.n_people
+        return self.data.n_hyper + self.fit.mode.x.blocks.size + self.data.n_annotators
 
     def _split(self, z: Floats) -> tuple[Floats, Latent]:
-        n, p = self.data.n_hyper, self.data.n_people
+        n, p = self.data.n_hyper, self.data.n_annotators
         return z[:n], Latent(z[n : len(z) - p].reshape(self.fit.mode.x.blocks.shape), z[len(z) - p :])
 
     def place(self, z: Floats) -> tuple[Latent, Floats]:
@@ -71,7 +71,7 @@ class _Coordinates:
         step = self.fit.mode.factor.spread(rest)
         x = moved(self.fit.mode.x, step)
         shift = (first @ self.slope_blocks).reshape(x.blocks.shape)
-        return moved(x, Latent(shift, first @ self.slope_people)), self.fit.mode.theta + self.fit.theta_sd * first
+        return moved(x, Latent(shift, first @ self.slope_thresholds)), self.fit.mode.theta + self.fit.theta_sd * first
 
     def density(self, z: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""
@@ -80,10 +80,10 @@ class _Coordinates:
             if np.abs(theta).max() > MAX_THETA:
                 return -np.inf, np.zeros(len(z))
             value, by_x, by_theta = log_density(self.data, x, theta)
-            first = self.fit.theta_sd * by_theta + self.slope_people @ by_x.people
+            first = self.fit.theta_sd * by_theta + self.slope_thresholds @ by_x.thresholds
             first += self.slope_blocks @ by_x.blocks.ravel()
             rest = self.fit.mode.factor.gathered(by_x)
-        return value, np.concatenate([first, rest.blocks.ravel(), rest.people])
+        return value, np.concatenate([first, rest.blocks.ravel(), rest.thresholds])
 
 
 def draw(data: Data, fit: Fit, n_draws: int, seed: int, n_adapt: int = 100) -> Posterior:
@@ -94,10 +94,8 @@ def draw(data: Data, fit: Fit, n_draws: int, seed: int, n_adapt: int = 100) -> P
     draws = sample(coordinates.density, start, n_draws, rng, n_adapt)
     places = [coordinates.place(z) for z in draws.positions]
     hypers = [hyper(data, theta) for _, theta in places]
-    people = [
-        thresholds_and_log_slopes(data, x.people, h) for (x, _), h in zip(places, hypers, strict=True)
-    ]
-    thresholds, log_slopes = (np.array(each) for each in zip(*people, strict=True))
+    thresholds = np.array([x.thresholds for x, _ in places])
+    slopes = np.array([h.slope for h in hypers])
     lapse = np.array([h.lapse for h in hypers])
     weight = (1 - lapse) * data.answered
     weight /= weight.sum(axis=1, keepdims=True)
@@ -105,11 +103,11 @@ def draw(data: Data, fit: Fit, n_draws: int, seed: int, n_adapt: int = 100) -> P
     return Posterior(
         utility=np.array([x.blocks[:, :k] for x, _ in places]),
         threshold=(weight * thresholds).sum(axis=1),
-        slope=np.exp((weight * log_slopes).sum(axis=1)),
+        slope=np.exp((weight * np.log(slopes)).sum(axis=1)),
         sd={name: np.array([h.sd[name] for h in hypers]) for name in data.sds},
         lapse=lapse,
         thresholds=thresholds,
-        slopes=np.exp(log_slopes),
+        slopes=slopes,
         acceptance=draws.acceptance,
         divergences=draws.divergences,
     )

@@ -37,7 +37,6 @@ SD_TITLES = {
     "threshold": "SD of thresholds of annotators (logits)",
     "wobble": "SD of a threshold between groups (logits)",
     "slider": "SD of slider noise (logits)",
-    "slope": "SD of log slopes of annotators",
 }
 """Name of a standard deviation -> its title."""
 

@@ -33,10 +33,6 @@ TOLERANCE = 0.5
 MAX_SEARCH = 12
 
 
-class NotPositiveDefiniteError(ValueError):
-    """The Hessian is indefinite: the point is no mode."""
-
-
 @dataclass(frozen=True, eq=False)
 class Factor:
     """Factor of H = T^-T T^-1 with x = T xi: draws, solutions and the determinant."""
@@ -51,20 +47,14 @@ class Factor:
 
     @classmethod
     def of(cls, h: Curvature) -> Factor:
-        """Factorise; raise NotPositiveDefiniteError for an indefinite Hessian."""
-        p = len(h.people)
-        try:
-            lower = np.linalg.cholesky(h.blocks)
-            inverse = np.linalg.inv(lower)
-            half = inverse @ h.border
-            flat = half.reshape(-1, p)
-            people = np.linalg.cholesky(h.people - flat.T @ flat)
-        except np.linalg.LinAlgError as error:
-            raise NotPositiveDefiniteError(str(error)) from None
-        diagonals = np.diagonal(lower, axis1=1, axis2=2)
-        log_determinant = 2 * float(np.log(diagonals).sum() + np.log(people.diagonal()).sum())
-        solved = (inverse.transpose(0, 2, 1) @ half).reshape(-1, p)
-        return cls(inverse, solved, np.linalg.inv(people), log_determinant)
+        """Factorise."""
+        lower = np.linalg.cholesky(h.blocks)
+        inverse = np.linalg.inv(lower)
+        half = inverse @ h.border
+        flat = half.reshape(-1, len(h.people))
+        people = np.linalg.cholesky(h.people - flat.T @ flat)
+        solved = (inverse.transpose(0, 2, 1) @ half).reshape(flat.shape)
+        return cls(inverse, solved, np.linalg.inv(people), _log_determinant(lower, people))
 
     def spread(self, xi: Latent) -> Latent:
         """Return T xi: with standard normal xi a draw from N(0, inv(H))."""
@@ -81,6 +71,18 @@ class Factor:
     def solve(self, gradient: Latent) -> Latent:
         """Return inv(H) g = T T' g."""
         return self.spread(self.gathered(gradient))
+
+
+def _log_determinant(lower: Floats, people: Floats) -> float:
+    """Return log |H| from the Cholesky factors of the blocks and of E - C' inv(B) C."""
+    diagonals = np.diagonal(lower, axis1=1, axis2=2)
+    return 2 * float(np.log(diagonals).sum() + np.log(people.diagonal()).sum())
+
+
+def log_determinant(h: Curvature) -> float:
+    """Return log |H|."""
+    schur = h.people - np.einsum("dna,dnb->ab", h.border, np.linalg.solve(h.blocks, h.border), optimize=True)
+    return _log_determinant(np.linalg.cholesky(h.blocks), np.linalg.cholesky(schur))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,20 +111,12 @@ def product(a: Latent, b: Latent) -> float:
     return float(np.vdot(a.blocks, b.blocks) + a.thresholds @ b.thresholds)
 
 
-def factor_at(data: Data, x: Latent, theta: Floats) -> Factor:
-    """Return the factor of the Hessian, or of its positive definite part where it is indefinite."""
-    try:
-        return Factor.of(curvature(data, x, theta))
-    except NotPositiveDefiniteError:
-        return Factor.of(curvature(data, x, theta, exact=False))
-
-
 def find_mode(data: Data, theta: Floats, start: Latent | None = None) -> Mode:
     """Maximise the log density over the latent variables by Newton's method with halved steps."""
     x = zero(data) if start is None else start
     value, gradient, _ = log_density(data, x, theta)
     for _ in range(MAX_STEPS):
-        factor = factor_at(data, x, theta)
+        factor = Factor.of(curvature(data, x, theta))
         step = factor.solve(gradient)
         promised = product(gradient, step) / 2
         if promised < DECREMENT:
@@ -164,10 +158,8 @@ def evidence_slopes(data: Data, mode: Mode, slopes: list[Latent]) -> tuple[Float
             theta = mode.theta.copy()
             theta[index] += sign * STEP
             x = moved(mode.x, slope, sign * STEP)
-            value, gradient, _ = log_density(data, x, theta)
-            factor = factor_at(data, x, theta)
-            correction = product(gradient, factor.solve(gradient)) / 2
-            values.append(value + correction - factor.log_determinant / 2)
+            value = log_density(data, x, theta)[0]
+            values.append(value - log_determinant(curvature(data, x, theta)) / 2)
         first[index] = (values[0] - values[1]) / (2 * STEP)
         second[index] = (values[0] + values[1] - 2 * mode.log_evidence) / STEP**2
     return first, second

@@ -410,7 +410,7 @@ def _precisions(has: NDArray[np.bool_], sd: float, shared_sd: float) -> Floats:
 
 
 class Curvature(NamedTuple):
-    """Minus the Hessian of the log density with respect to x: blocks of groups, bordered by people."""
+    """Minus the Hessian with respect to x: blocks of groups, bordered by people."""
 
     blocks: Floats
     """(D, n, n)"""
@@ -420,24 +420,21 @@ class Curvature(NamedTuple):
     """(A, A)"""
 
 
-def curvature(data: Data, x: Latent, theta: Floats, *, exact: bool = True) -> Curvature:
-    """Return minus the Hessian; not exact: without the term that may make it indefinite.
+def curvature(data: Data, x: Latent, theta: Floats) -> Curvature:
+    """Return minus the Hessian without the variance of the indicators of lapses.
 
-    This is the variance of the indicator of a lapse.
+    It is exact without lapses, and always positive definite; with the omitted term it may be indefinite.
     """
     h = hyper(data, theta)
     parts = _parts(data, x, h)
     d, s, k = data.shape
     a = data.n_annotators
-    g = _choice_curvature(data, parts, h, exact=exact)
+    g = _choice_curvature(data, parts, h)
 
     person = data.anchor_annotator
     answers, slope, _ = anchor_answers(data, parts.eta, h)
     _, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
-    second = attentive * answers.curvature
-    if exact:
-        second = second - attentive * (1 - attentive) * answers.slope**2
-    by_eta = slope**2 * second
+    by_eta = attentive * slope**2 * answers.curvature
     c = np.bincount(data.anchors, by_eta, d * s * k).reshape(d, s, k)
     g[:, :, range(k), range(k)] += c
     people = _precisions(data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
@@ -445,10 +442,10 @@ def curvature(data: Data, x: Latent, theta: Floats, *, exact: bool = True) -> Cu
     return Curvature(_blocks(data, g, c, h), _border(data, c, h), people)
 
 
-def _choice_curvature(data: Data, parts: _Parts, h: Hyper, *, exact: bool) -> Floats:
+def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
     """Return (D, S, K, K) minus the Hessian of the choices with respect to y."""
     d, s, k = data.shape
-    probability, gradient, best, worst = choice_values(parts.y[data.choices])
+    probability, _, best, worst = choice_values(parts.y[data.choices])
     n = len(data.choices)
     _, attentive = _mixed(probability, random_choice(data), h, data.choice_annotator)
     pair, place = np.divmod(data.choices, k)
@@ -458,10 +455,7 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper, *, exact: bool) -> Fl
             entry = -best[i] * best[j] + (best[i] if i == j else 0)
             if i and j:
                 entry = entry - worst[i - 1] * worst[j - 1] + (worst[i - 1] if i == j else 0)
-            entry = attentive * entry
-            if exact:
-                entry -= attentive * (1 - attentive) * gradient[i] * gradient[j]
-            total += np.bincount((pair[i] * k + place[i]) * k + place[j], entry, len(total))
+            total += np.bincount((pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total))
     return total.reshape(d, s, k, k)
 
 

@@ -111,6 +111,15 @@ class AbsoluteScale:
             ]
         return parts
 
+    @property
+    def summary(self) -> str:
+        """A note on the scale as a whole."""
+        return note(
+            "absolute scores: ceiling over all items {ceiling:.3f}, ipsative limit of the published scores {limit:.3f}",
+            ceiling=self.ceiling.value,
+            limit=self.ipsative_limit.value,
+        )
+
     def added_to(self, scores: Scores) -> Scores:
         """Return scores with the columns of the absolute scores; NaN for items without judgments."""
         index = {key: n for n, key in enumerate(self.keys)}

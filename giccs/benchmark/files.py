@@ -126,8 +126,8 @@ class Benchmark:
             return self
         if any(item.absolute_score is None for item in self.items):
             message = (
-                "its items have no absolute_score; giccs score --absolute computes absolute scores from answers "
-                "to anchors, and giccs build adds them to a benchmark"
+                "its items have no absolute_score; giccs score --absolute computes absolute scores from "
+                "answers to anchors, and giccs build adds them to a benchmark"
             )
             raise InputError(Problem(self.name, None, message))
         items = tuple(

@@ -234,8 +234,8 @@ def evaluate(
         raise click.UsageError("--junit requires --fail-below")
     if judgments and target != "score":
         raise click.UsageError(
-            "--judgments requires --target score; giccs reliability --absolute prints the ceiling of absolute "
-            "scores"
+            "--judgments requires --target score; giccs reliability --absolute prints the ceiling of "
+            "absolute scores"
         )
     if options["budget"] is not None and engine != "local":
         raise click.UsageError("--budget requires --engine local")

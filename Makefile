@@ -141,8 +141,9 @@ docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, check it
 pictures: $(VENV)/dev  ## take the pictures of the documentation: docs/pictures
 	$(BIN)/python docs/pictures.py
 
-cli: $(VENV)/dev  ## generate docs/reference/cli.md from the commands
+cli: $(VENV)/dev  ## generate docs/reference/cli.md and giccs/keywords.py from the options
 	$(BIN)/python docs/generate_cli.py
+	$(BIN)/python docs/generate_keywords.py
 
 catalogues: $(VENV)/dev  ## add new and changed texts to the catalogues of all languages: mturk/catalogues
 	$(BIN)/giccs annotate check-texts --update mturk/catalogues/*.po

@@ -231,7 +231,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
     bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
     bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
-    bws-simulate tuples.csv --truth scores.csv --anchors plan.csv --anchors-output anchors.csv -o simulated.csv
+    bws-simulate tuples.csv --truth scores.csv --anchors plan.csv --anchors-output anchors.csv -o sim.csv
     bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
@@ -292,8 +292,8 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 )
 @option(
     "--anchors",
-    "Plan of anchors (bws-make-tuples --anchors): also simulate the answers to them, with the thresholds and the "
-    "noise of docs/background/absolute-scale.md.",
+    "Plan of anchors (bws-make-tuples --anchors): also simulate the answers to them, with thresholds of "
+    "people (SD 1 logit) and noise of the slider (SD 2).",
     type=INPUT,
     metavar="PLAN",
 )
@@ -346,7 +346,9 @@ def simulate(
         judgments = simulated(design, true_scores, seed=seed, **options)
         if plan:
             shared = {name: options[name] for name in ("noise", "disagreement", "careless")}
-            answers = simulate_anchors(judgments, true_scores, plan, offset_sd=offset_sd, seed=seed, **shared)
+            answers = simulate_anchors(
+                judgments, true_scores, plan, offset_sd=offset_sd, seed=seed, **shared
+            )
         if model_correlation is not None:
             from bws.model_savings import simulated_savings
 

@@ -265,7 +265,9 @@ def score(
         echo(_ends(written))
 
 
-def _with_absolute(console: Console, scores: Scores, judgments: Judgments, path: str, seed: int) -> Scores:
+def _with_absolute(
+    console: Console, scores: Scores, judgments: Judgments, path: str, seed: int
+) -> Scores:
     """Return the scores with absolute scores; print their ceiling."""
     from bws.absolute import absolute_scale, read_anchors
 

@@ -95,14 +95,20 @@ CELLS: dict[str, Cell] = {
         replace(RATING, name="rating:2, one careless of five", goals=RANDOM, careless_people=1),
         replace(MARK, name="mark, one careless of five", goals=RANDOM, careless_people=1),
         replace(
-            RATING, name="rating:2, 10 % random answers", goals=(*RANDOM, ("item coverage", 0.9, 1.0)), lapses=0.1
+            RATING, name="rating:2, 10 % random answers",
+            goals=(*RANDOM, ("item coverage", 0.9, 1.0)), lapses=0.1,
         ),
         replace(
             RATING, name="rating:2, thresholds SD 3, wobble 1.5",
             goals=(*at_least(0.95), ("bias", -0.01, 0.01)), threshold=3.0, wobble=1.5,
         ),
-        replace(RATING, name="rating:2, normal noise", goals=(("item coverage", 0.9, 0.97),), noise="thurstone"),
-        replace(MARK, name="mark, normal noise", goals=(("item coverage", 0.9, 0.97),), noise="thurstone"),
+        *(
+            replace(
+                cell, name=f"{cell.name}, normal noise", goals=(("item coverage", 0.9, 0.97),),
+                noise="thurstone",
+            )
+            for cell in (RATING, MARK)
+        ),
         replace(RATING, name="rating:2, heavy tails", goals=(), tails="t3"),
         replace(RATING, name="rating:2, skewed similarity", goals=(), tails="exponential"),
         replace(RATING, name="rating:2, thresholds by length, SD 1", goals=(), shift=1.0),
@@ -127,7 +133,9 @@ def simulated(cell: Cell, seed: int) -> tuple[Judgments, SimulatedAnchors, Ancho
     tuples = design_of(cell.dialogues)
     n, a = len(tuples.items), cell.pool or cell.people
     truth = utilities(cell, n, random)
-    noise = np.pi / np.sqrt(6) if cell.noise == "thurstone" else 1.0  # the standard deviation of a Gumbel error
+    noise = (
+        np.pi / np.sqrt(6) if cell.noise == "thurstone" else 1.0
+    )  # the standard deviation of a Gumbel error
     settings = {"noise": noise, "model": cell.noise, "disagreement": TASTES, "seed": seed}
     judgments = simulate(tuples, truth, a, careless=cell.lapses, **settings)
     careless = np.full(a, cell.lapses)
@@ -142,7 +150,9 @@ def simulated(cell: Cell, seed: int) -> tuple[Judgments, SimulatedAnchors, Ancho
         )
     if cell.pool:
         judges = np.array([random.permutation(a) < cell.people for _ in tuples.groups])
-        judgments = judgments.select(judges[tuples.group_of_tuple[judgments.tuple_of], judgments.annotator_of])
+        judgments = judgments.select(
+            judges[tuples.group_of_tuple[judgments.tuple_of], judgments.annotator_of]
+        )
     anchors = simulate_anchors(
         judgments, truth, plan_anchors(tuples, cell.design, seed=seed), noise=1.0, disagreement=TASTES,
         offset_sd=cell.offsets, careless=careless, threshold_sd=cell.threshold, wobble_sd=cell.wobble,
@@ -153,7 +163,9 @@ def simulated(cell: Cell, seed: int) -> tuple[Judgments, SimulatedAnchors, Ancho
     if cell.constant >= 0:
         weights[0] = 0
         first = judgments.annotators[0]
-        rows = tuple(replace(row, answer=cell.constant) if row.annotator == first else row for row in rows)
+        rows = tuple(
+            replace(row, answer=cell.constant) if row.annotator == first else row for row in rows
+        )
     return judgments, anchors, Anchors(rows), weights
 
 
@@ -172,15 +184,22 @@ def study(name: str, seed: int) -> Numbers:
     scale = absolute_scale(judgments, read, published, draws=DRAWS, seed=seed)
     took = time.process_time() - start
     truth_of = dict(
-        zip(judgments.tuples.item_keys, anchors.true_scores(cell.design != "mark", weights), strict=True)
+        zip(
+            judgments.tuples.item_keys,
+            anchors.true_scores(cell.design != "mark", weights),
+            strict=True,
+        )
     )
     truth = np.array([truth_of[key] for key in scale.keys])
-    counted = dict(zip(zip(published.groups, published.items, strict=True), published.score, strict=True))
+    counted = dict(
+        zip(zip(published.groups, published.items, strict=True), published.score, strict=True)
+    )
     counting = np.array([counted[key] for key in scale.keys])
     by_group = truth.reshape(-1, K)
     r, actual = (float(np.corrcoef(truth, each)[0, 1]) for each in (scale.score, counting))
     means, lows, highs = (
-        np.array([getattr(value, part) for value in scale.groups.values()]) for part in ("value", "low", "high")
+        np.array([getattr(value, part) for value in scale.groups.values()])
+        for part in ("value", "low", "high")
     )
     true_means = by_group.mean(axis=1)
     return {
@@ -189,7 +208,8 @@ def study(name: str, seed: int) -> Numbers:
         "ceiling coverage": float(scale.ceiling.low <= r <= scale.ceiling.high),
         "item coverage": float(((scale.low <= truth) & (truth <= scale.high)).mean()),
         "mean coverage": float(((lows <= true_means) & (true_means <= highs)).mean()),
-        "ρ gain": within(scale.score.reshape(-1, K), by_group) - within(counting.reshape(-1, K), by_group),
+        "ρ gain": within(scale.score.reshape(-1, K), by_group)
+        - within(counting.reshape(-1, K), by_group),
         "ipsative bias": scale.ipsative_limit.value - actual,
         "ipsative error": abs(scale.ipsative_limit.value - actual),
         "ratio": scale.ratio.value,
@@ -223,7 +243,15 @@ class Summary:
 
     def row(self) -> list[str]:
         """Return the row of the table."""
-        shown = ("r", "bias", "ceiling coverage", "item coverage", "mean coverage", "ρ gain", "ipsative bias")
+        shown = (
+            "r",
+            "bias",
+            "ceiling coverage",
+            "item coverage",
+            "mean coverage",
+            "ρ gain",
+            "ipsative bias",
+        )
         cells = [_text(*self.mean(measure)) for measure in shown]
         largest = max(each["ipsative error"] for each in self.studies)
         ratio = float(np.median([each["ratio"] for each in self.studies]))
@@ -267,7 +295,9 @@ def table(run: Runner, names: Sequence[str], studies: int) -> str:
     """Return the Markdown table of cells."""
     arguments = [(name, seed) for seed in range(studies) for name in names]
     found = dict(zip(arguments, run(study, arguments), strict=True))
-    rows = [Summary(CELLS[name], [found[name, seed] for seed in range(studies)]).row() for name in names]
+    rows = [
+        Summary(CELLS[name], [found[name, seed] for seed in range(studies)]).row() for name in names
+    ]
     return str(tabulate(rows, HEADER, "github", disable_numparse=True))
 
 
@@ -278,7 +308,10 @@ def speed() -> str:
     absolute_scale(judgments, anchors)
     seconds = time.process_time() - start
     verdict = "reached" if seconds < 60 else "MISSED"
-    return f"200 dialogues of five candidates, five people, 1,000 draws: {seconds:.0f} s of one core (goal 60 s: {verdict})."
+    return (
+        f"200 dialogues of five candidates, five people, 1,000 draws: {seconds:.0f} s of one core "
+        f"(goal 60 s: {verdict})."
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -290,7 +323,8 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="DOCUMENT")
     options = parser.parse_args(arguments)
     found = table(Journal(options.journal).run, options.only, options.studies)
-    note = f"{provenance('python -m benchmarks.absolute_scale')} {options.studies} studies per cell, {DRAWS} draws each."
+    origin = provenance("python -m benchmarks.absolute_scale")
+    note = f"{origin} {options.studies} studies per cell, {DRAWS} draws each."
     text = f"{found}\n\n{speed()}\n\n{note}"
     print(text, flush=True)
     if options.output:

@@ -81,7 +81,9 @@ def _log_determinant(lower: Floats, people: Floats) -> float:
 
 def log_determinant(h: Curvature) -> float:
     """Return log |H|."""
-    schur = h.people - np.einsum("dna,dnb->ab", h.border, np.linalg.solve(h.blocks, h.border), optimize=True)
+    schur = h.people - np.einsum(
+        "dna,dnb->ab", h.border, np.linalg.solve(h.blocks, h.border), optimize=True
+    )
     return _log_determinant(np.linalg.cholesky(h.blocks), np.linalg.cholesky(schur))
 
 
@@ -138,10 +140,14 @@ def mode_slopes(data: Data, mode: Mode) -> list[Latent]:
     for index in range(data.n_hyper):
         change = np.zeros(data.n_hyper)
         change[index] = STEP / 10
-        above, below = (log_density(data, mode.x, mode.theta + sign * change)[1] for sign in (1, -1))
+        above, below = (
+            log_density(data, mode.x, mode.theta + sign * change)[1] for sign in (1, -1)
+        )
         difference = moved(above, below, -1.0)
         scale = 2 * change[index]
-        slopes.append(mode.factor.solve(Latent(difference.blocks / scale, difference.thresholds / scale)))
+        slopes.append(
+            mode.factor.solve(Latent(difference.blocks / scale, difference.thresholds / scale))
+        )
     return slopes
 
 
@@ -173,15 +179,17 @@ class Fit:
     slopes: list[Latent]
     theta_sd: Floats
     """Standard deviation of each hyperparameter, from the curvature of the log evidence."""
-    steps: int
 
 
 def fit(data: Data, theta: Floats | None = None) -> Fit:
     """Maximise the evidence by Newton steps with the diagonal of its Hessian, of at most 1 each."""
     mode = find_mode(data, start_theta(data) if theta is None else theta)
-    low, high = (np.repeat([BOUNDS[0][i], BOUNDS[1][i]], [data.first_lapse, data.n_annotators]) for i in (0, 1))
+    low, high = (
+        np.repeat([BOUNDS[0][i], BOUNDS[1][i]], [data.first_lapse, data.n_annotators])
+        for i in (0, 1)
+    )
     damping = 1.0
-    for steps in range(MAX_SEARCH):
+    for _ in range(MAX_SEARCH):
         slopes = mode_slopes(data, mode)
         first, second = evidence_slopes(data, mode, slopes)
         step = np.clip(first / np.maximum(-second, 0.5), -1, 1)
@@ -197,4 +205,4 @@ def fit(data: Data, theta: Floats | None = None) -> Fit:
                 break
             damping /= 2
         mode, damping = candidate, min(1.0, 2 * damping)
-    return Fit(mode, slopes, 1 / np.sqrt(np.maximum(-second, 0.25)), steps)
+    return Fit(mode, slopes, 1 / np.sqrt(np.maximum(-second, 0.25)))

@@ -6,8 +6,8 @@ eta_adi = y_adi - t_a - w_ad, with a threshold t_a ~ N(t, sigma_t^2) and its wob
 
 - judgment: (1 - lambda_a) times the sequential best-worst logit of y, plus lambda_a / (K (K - 1));
 - rating x in (0, 1): 3 logit x = beta_a eta + epsilon, epsilon ~ N(0, sigma_e^2), where
-  log beta_a ~ N(log beta, sigma_s^2), sigma_s = 0.2. Answers are whole numbers from 0 to 100, and those at the ends are
-  censored; with probability lambda_a the answer is uniform;
+  log beta_a ~ N(log beta, sigma_s^2), sigma_s = 0.2. Answers are whole numbers from 0 to 100, and those at
+  the ends are censored; with probability lambda_a the answer is uniform;
 - mark: (1 - lambda_a) logistic(eta) + lambda_a / 2.
 
 Latent variables are `Latent.blocks` (u, b / sigma_b and w / sigma_w of each group) and `Latent.thresholds`.
@@ -160,7 +160,9 @@ def hyper(data: Data, theta: Floats) -> Hyper:
     sd = dict.fromkeys(HALF_NORMAL_SCALES, 0.0)
     sd |= dict(zip(data.sds, np.exp(theta[: len(data.sds)]).tolist(), strict=True))
     slopes, lapses = theta[len(data.sds) : data.first_lapse], theta[data.first_lapse :]
-    return Hyper(sd, np.exp(slopes) if data.is_rating else np.ones(data.n_annotators), expit(lapses))
+    return Hyper(
+        sd, np.exp(slopes) if data.is_rating else np.ones(data.n_annotators), expit(lapses)
+    )
 
 
 def start_theta(data: Data) -> Floats:
@@ -169,7 +171,9 @@ def start_theta(data: Data) -> Floats:
         "offset": 1.5, "item": 2.0, "taste": 0.7, "wobble": 0.6, "threshold": 1.0, "slider": 2.0,
     }  # fmt: skip
     sds = [math.log(start[name]) for name in data.sds]
-    return np.concatenate([sds, np.zeros(data.first_lapse - len(sds)), np.full(data.n_annotators, -3.5)])
+    return np.concatenate(
+        [sds, np.zeros(data.first_lapse - len(sds)), np.full(data.n_annotators, -3.5)]
+    )
 
 
 def zero(data: Data) -> Latent:
@@ -304,9 +308,12 @@ def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Fl
     probability, gradient, _, _ = choice_values(parts.y[data.choices])
     mixed, attentive = _mixed(probability, random_choice(data), h, data.choice_annotator)
     total = float(mixed.sum())
-    by_lapse = np.bincount(data.choice_annotator, 1 - attentive - h.lapse[data.choice_annotator], a)
+    by_lapse, by_y = np.zeros(a), np.zeros(d * s * k)
+    by_lapse += np.bincount(
+        data.choice_annotator, 1 - attentive - h.lapse[data.choice_annotator], a
+    )
     gradient *= attentive
-    by_y = np.bincount(data.choices.ravel(), gradient.ravel(), d * s * k)
+    by_y += np.bincount(data.choices.ravel(), gradient.ravel(), d * s * k)
 
     person = data.anchor_annotator
     answers, slope, mu = anchor_answers(data, parts.eta, h)
@@ -455,7 +462,9 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
             entry = -best[i] * best[j] + (best[i] if i == j else 0)
             if i and j:
                 entry = entry - worst[i - 1] * worst[j - 1] + (worst[i - 1] if i == j else 0)
-            total += np.bincount((pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total))
+            total += np.bincount(
+                (pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total)
+            )
     return total.reshape(d, s, k, k)
 
 

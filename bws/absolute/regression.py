@@ -36,9 +36,17 @@ def dialogue_properties(path: str | os.PathLike[str]) -> dict[str, dict[str, Any
     for line, value in json_objects(path):
         turns = value.get("turns")
         if not isinstance(value.get("dialogue_id"), str) or not isinstance(turns, list):
-            problems.append(Problem(name, line, "no dialogue_id with turns; expected a row of dialogues or of a benchmark"))
+            problems.append(
+                Problem(
+                    name,
+                    line,
+                    "no dialogue_id with turns; expected a row of dialogues or of a benchmark",
+                )
+            )
             continue
-        texts = [str(turn.get("text", "")) if isinstance(turn, dict) else str(turn) for turn in turns]
+        texts = [
+            str(turn.get("text", "")) if isinstance(turn, dict) else str(turn) for turn in turns
+        ]
         found[normal_id(value["dialogue_id"])] = {
             "words": float(sum(len(text.split()) for text in texts)),
             "turns": float(len(turns)),
@@ -58,14 +66,23 @@ def mean_regression(groups: Mapping[str, Estimate], path: str | os.PathLike[str]
     """
     known = dialogue_properties(path)
     if missing := [group for group in groups if group not in known]:
-        message = f"no dialogue {quoted(missing[0])} ({len(missing)} of {len(groups)} groups); expected all groups of the judgments"
+        message = (
+            f"no dialogue {quoted(missing[0])} ({len(missing)} of {len(groups)} groups); expected all "
+            "groups of the judgments"
+        )
         raise InputError(Problem(display_name(path), None, message))
     names, columns = _predictors([known[group] for group in groups])
     y = np.array([mean.value for mean in groups.values()])
-    rows = list(zip(names, _coefficients(np.column_stack([np.ones(len(y)), *columns]), y), strict=True))
-    titles = [Column("term", "property"), Column("coefficient", "difference in absolute score", ".3f")]
+    rows = list(
+        zip(names, _coefficients(np.column_stack([np.ones(len(y)), *columns]), y), strict=True)
+    )
+    titles = [
+        Column("term", "property"),
+        Column("coefficient", "difference in absolute score", ".3f"),
+    ]
     remark = note(
-        "a difference is a property of the dialogues or of the threshold for such dialogues, which the anchors cannot distinguish"
+        "a difference is a property of the dialogues or of the threshold for such dialogues, which anchors "
+        "cannot distinguish"
     )
     return ResultTable(titles, rows, [remark], "Regression of the means of groups")
 

@@ -39,7 +39,9 @@ class Draws:
     """Number of diverged trajectories after the adaptation."""
 
 
-def sample(density: Density, start: Floats, n_draws: int, rng: np.random.Generator, n_adapt: int = 100) -> Draws:
+def sample(
+    density: Density, start: Floats, n_draws: int, rng: np.random.Generator, n_adapt: int = 100
+) -> Draws:
     """Draw from a density; the step size is adapted to an acceptance of 0.8 before (Nesterov's averaging)."""
     position, (value, gradient) = start, density(start)
     log_step, log_mean, error_sum = math.log(ANGLE / 4), math.log(ANGLE / 4), 0.0
@@ -72,7 +74,12 @@ def sample(density: Density, start: Floats, n_draws: int, rng: np.random.Generat
 
 
 def _trajectory(
-    density: Density, position: Floats, momentum: Floats, gradient: Floats, step: float, n_steps: int
+    density: Density,
+    position: Floats,
+    momentum: Floats,
+    gradient: Floats,
+    step: float,
+    n_steps: int,
 ) -> tuple[Floats, Floats, float, Floats]:
     """Return the position, momentum, log density and gradient at the end."""
     cos, sin = math.cos(step), math.sin(step)

@@ -78,8 +78,8 @@ class ReliabilitySettings:
     )  # fmt: skip
     dialogues: str | None = option(
         None,
-        "With --absolute: dialogues or a benchmark; add the regression of the means of dialogues on words, turns "
-        "and domain.",
+        "With --absolute: dialogues or a benchmark; add the regression of the means of dialogues on words, "
+        "turns and domain.",
         is_file=True, metavar="FILE",
     )  # fmt: skip
     seed: int = option(0, "Random seed.", bounds=(0, MAX_SEED), metavar="S")

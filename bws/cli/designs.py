@@ -231,7 +231,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     giccs simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
     giccs simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
     giccs simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
-    giccs simulate tuples.csv --truth scores.csv --anchors plan.csv --anchors-output anchors.csv -o simulated.csv
+    giccs simulate tuples.csv --truth scores.csv --anchors plan.csv --anchors-output anchors.csv -o sim.csv
     giccs simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
@@ -293,8 +293,8 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 )
 @option(
     "--anchors",
-    "Plan of anchors (giccs design --anchors): also simulate the answers to them, with the thresholds and the "
-    "noise of docs/background/absolute-scale.md.",
+    "Plan of anchors (giccs design --anchors): also simulate the answers to them, with thresholds of "
+    "people (SD 1 logit) and noise of the slider (SD 2).",
     type=INPUT,
     metavar="PLAN",
 )

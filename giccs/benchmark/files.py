@@ -124,15 +124,17 @@ class Benchmark:
             raise ValueError(f"unknown target {target!r}; expected {' or '.join(TARGETS)}")
         if target == "score":
             return self
-        if any(item.absolute_score is None for item in self.items):
+        items = tuple(
+            replace(item, score=item.absolute_score, absolute_score=None)
+            for item in self.items
+            if item.absolute_score is not None
+        )
+        if len(items) < len(self.items):
             message = (
                 "its items have no absolute_score; giccs score --absolute computes absolute scores from "
                 "answers to anchors, and giccs build adds them to a benchmark"
             )
             raise InputError(Problem(self.name, None, message))
-        items = tuple(
-            replace(item, score=item.absolute_score, absolute_score=None) for item in self.items
-        )
         return replace(self, name=f"{self.name} (absolute scores)", items=items)
 
     def in_language(self, option: str | None) -> Benchmark:

@@ -323,7 +323,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="DOCUMENT")
     options = parser.parse_args(arguments)
     found = table(Journal(options.journal).run, options.only, options.studies)
-    origin = provenance("python -m benchmarks.absolute_scale")
+    origin = provenance("make absolute-scale")
     note = f"{origin} {options.studies} studies per cell, {DRAWS} draws each."
     text = f"{found}\n\n{speed()}\n\n{note}"
     print(text, flush=True)

@@ -296,63 +296,91 @@ def _mixed(
 # --- density ------------------------------------------------------------------------------------------------
 
 
+class _ChoiceSlopes(NamedTuple):
+    """Log probability of all choices, and its derivatives."""
+
+    value: float
+    by_y: Floats
+    by_lapse: Floats
+    """(A,) with respect to logit lambda_a."""
+
+
+class _AnchorSlopes(NamedTuple):
+    """Log probability of all answers to anchors, and its derivatives."""
+
+    value: float
+    by_eta: Floats
+    """(M,)"""
+    by_log_slope: Floats
+    """(A,)"""
+    by_log_slider: float
+    by_lapse: Floats
+    """(A,)"""
+
+
+def _choice_slopes(data: Data, parts: _Parts, h: Hyper) -> _ChoiceSlopes:
+    person = data.choice_annotator
+    probability, gradient, _, _ = choice_values(parts.y[data.choices])
+    mixed, attentive = _mixed(probability, random_choice(data), h, person)
+    by_y = np.bincount(data.choices.ravel(), (attentive * gradient).ravel(), len(parts.y))
+    return _ChoiceSlopes(float(mixed.sum()), by_y, _lapse_slope(attentive, h, person))
+
+
+def _anchor_slopes(data: Data, parts: _Parts, h: Hyper) -> _AnchorSlopes:
+    person = data.anchor_annotator
+    answers, slope, mu = anchor_answers(data, parts.eta, h)
+    mixed, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
+    by_mu = attentive * answers.slope
+    return _AnchorSlopes(
+        float(mixed.sum()),
+        by_mu * slope,
+        np.bincount(person, by_mu * mu, data.n_annotators),
+        float(attentive @ answers.by_log_sd),
+        _lapse_slope(attentive, h, person),
+    )
+
+
+def _lapse_slope(attentive: Floats, h: Hyper, annotator: Integers) -> Floats:
+    """Return (A,) sums over answers of P(lapse | answer) - lambda_a, the derivative in logit lambda_a."""
+    return np.bincount(annotator, 1 - attentive - h.lapse[annotator], len(h.lapse))
+
+
 def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Floats]:
     """Return the log posterior density up to a constant, and its gradients with respect to x and theta."""
     h = hyper(data, theta)
     parts = _parts(data, x, h)
     d, s, k = data.shape
-    a, n_sds = data.n_annotators, len(data.sds)
-    by_theta = np.zeros(data.n_hyper)
-    by_sd = dict.fromkeys(HALF_NORMAL_SCALES, 0.0)
-
-    probability, gradient, _, _ = choice_values(parts.y[data.choices])
-    mixed, attentive = _mixed(probability, random_choice(data), h, data.choice_annotator)
-    total = float(mixed.sum())
-    by_lapse, by_y = np.zeros(a), np.zeros(d * s * k)
-    by_lapse += np.bincount(
-        data.choice_annotator, 1 - attentive - h.lapse[data.choice_annotator], a
-    )
-    gradient *= attentive
-    by_y += np.bincount(data.choices.ravel(), gradient.ravel(), d * s * k)
-
-    person = data.anchor_annotator
-    answers, slope, mu = anchor_answers(data, parts.eta, h)
-    mixed, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
-    total += float(mixed.sum())
-    by_lapse += np.bincount(person, 1 - attentive - h.lapse[person], a)
-    by_mu = attentive * answers.slope
-    by_eta = by_mu * slope
-    by_sd["slider"] = float(attentive @ answers.by_log_sd)
-    by_y += np.bincount(data.anchors, by_eta, d * s * k)
-    by_pair = -np.bincount(data.anchor_pair, by_eta, d * s).reshape(d, s)
-    by_thresholds = -np.bincount(person, by_eta, a)
-
-    by_y = by_y.reshape(d, s, k)
-    by_blocks = np.empty_like(x.blocks)
-    by_blocks[:, :k] = by_y.sum(axis=1)
-    by_blocks[:, k : k + s * k] = h.sd["taste"] * by_y.reshape(d, s * k)
-    by_blocks[:, k + s * k :] = h.sd["wobble"] * by_pair
-    by_sd["taste"] = h.sd["taste"] * float((by_y * parts.b).sum())
-    by_sd["wobble"] = h.sd["wobble"] * float((by_pair * parts.w).sum())
-
-    normal = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
-    by_blocks[:, :k] += normal.slope
-    by_sd["item"], by_sd["offset"] = normal.by_log_sd, normal.by_log_shared_sd
-    of_people = _equicorrelated(
+    taste, wobble = h.sd["taste"], h.sd["wobble"]
+    choices, anchors = _choice_slopes(data, parts, h), _anchor_slopes(data, parts, h)
+    by_y = (choices.by_y + np.bincount(data.anchors, anchors.by_eta, d * s * k)).reshape(d, s, k)
+    by_w = -np.bincount(data.anchor_pair, anchors.by_eta, d * s).reshape(d, s)
+    by_t = -np.bincount(data.anchor_annotator, anchors.by_eta, data.n_annotators)
+    items = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
+    people = _equicorrelated(
         x.thresholds[None], data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD
     )
-    by_thresholds += of_people.slope[0]
-    by_sd["threshold"] = of_people.by_log_sd
+    by_blocks = np.concatenate(
+        [by_y.sum(axis=1) + items.slope, taste * by_y.reshape(d, s * k), wobble * by_w], axis=1
+    )
     standard = x.blocks[:, k:]
     by_blocks[:, k:] -= standard
-    total += normal.value + of_people.value - float((standard**2).sum()) / 2
-
-    by_theta[:n_sds] = [by_sd[name] for name in data.sds]
-    if data.is_rating:
-        by_theta[n_sds : data.first_lapse] = np.bincount(person, by_mu * mu, a)
-    by_theta[data.first_lapse :] = by_lapse
+    by_sd = {
+        "offset": items.by_log_shared_sd,
+        "item": items.by_log_sd,
+        "taste": taste * float((by_y * parts.b).sum()),
+        "wobble": wobble * float((by_w * parts.w).sum()),
+        "threshold": people.by_log_sd,
+        "slider": anchors.by_log_slider,
+    }
+    by_theta = np.concatenate([
+        [by_sd[name] for name in data.sds],
+        anchors.by_log_slope if data.is_rating else [],
+        choices.by_lapse + anchors.by_lapse,
+    ])  # fmt: skip
     prior, by_prior = hyper_prior(data, theta)
-    return total + prior, Latent(by_blocks, by_thresholds), by_theta + by_prior
+    value = choices.value + anchors.value + items.value + people.value + prior
+    value -= float((standard**2).sum()) / 2
+    return value, Latent(by_blocks, by_t + people.slope[0]), by_theta + by_prior
 
 
 def hyper_prior(data: Data, theta: Floats) -> tuple[float, Floats]:

@@ -126,6 +126,14 @@ class FileKind:
 KINDS = {
     kind.name: kind
     for kind in (
+        FileKind(
+            "anchors", "a file of anchors", "giccs score --absolute reads it",
+            frozenset({"item", "annotator", "kind", "answer"}),
+        ),
+        FileKind(
+            "anchor-plan", "a plan of anchors", "giccs simulate --anchors reads it",
+            frozenset({"anchor", "kind", "item1"}),
+        ),
         FileKind("judgments", "a judgments file", "giccs score computes scores from it"),
         FileKind("tuples", "a tuples file", "giccs simulate and giccs annotate publish read it"),
         FileKind(

@@ -20,7 +20,9 @@ def test_the_generated_page_is_fresh():
 
 
 def test_the_generated_keywords_are_fresh():
-    program = "from generate_keywords import MODULE, module; print(MODULE.read_text('utf-8') == module())"
+    program = (
+        "from generate_keywords import MODULE, module; print(MODULE.read_text('utf-8') == module())"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT / "docs", capture_output=True, check=True
     )

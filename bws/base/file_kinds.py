@@ -296,6 +296,8 @@ def json_keys(text: str) -> list[str] | None:
 
 def check_is_json_lines(text: str, name: str) -> None:
     """Raise InputError for a JSON array of several lines, or several lines of which none begins an object."""
+    if text.lstrip().startswith("{"):
+        return
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return

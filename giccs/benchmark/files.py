@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,10 @@ class Benchmark:
         stated later. Effects of the language on a result, such as the prompt template, are in the result's
         signature. Absolute scores are excluded as well; `with_target` makes them the scores.
         """
-        lines = sorted(_canonical(item) for item in self.items)
-        return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+        digest = hashlib.sha256()
+        for n, line in enumerate(sorted(map(_canonical, self.items))):
+            digest.update(f"\n{line}".encode() if n else line.encode())
+        return digest.hexdigest()
 
     @cached_property
     def dialogue_ids(self) -> tuple[str, ...]:
@@ -298,13 +301,8 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
 
 
 def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
-    rows = list(rows)
-    missing = {
-        key
-        for key in DERIVED_KEYS
-        if all(row.values.get(key) is None for row in rows if row.values)
-    }
-    parsed = records(file, rows, partial(_parse_item, missing=missing))
+    missing, rows = _missing_keys(rows)
+    parsed = records(file, rows, partial(_parse_item, missing=missing, shared={}))
     faulty_lines = {problem.line for problem in parsed.problems}
     valid_rows = [row for row in parsed.rows if row.location.line not in faulty_lines]
     problems = [*parsed.problems, *_consistency_problems(valid_rows)]
@@ -314,17 +312,34 @@ def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchma
     return Benchmark(name, tuple(row.record for row in valid_rows), tuple(warnings)), problems
 
 
+def _missing_keys(rows: Iterable[Row]) -> tuple[set[str], Iterator[Row]]:
+    """Return the keys that are missing from all rows, and the rows, read only as far as necessary."""
+    missing, first, further = set(DERIVED_KEYS), [], iter(rows)
+    for row in further:
+        first.append(row)
+        missing -= {key for key, value in row.values.items() if value is not None}
+        if not missing:
+            break
+    return missing, chain(first, further)
+
+
 def _derivation_warnings(file: str, missing: Collection[str]) -> Iterator[Problem]:
     if ids := [key for key in DERIVED_KEYS if key in missing and key.endswith("_id")]:
         yield Problem(file, None, f"no {', '.join(ids)}; derived from the texts")
 
 
-def _parse_item(row: Row, *, missing: Collection[str]) -> Item:
-    """Return the item of a row; keys that are missing from all rows are derived."""
+def _parse_item(row: Row, *, missing: Collection[str], shared: dict[Any, Any]) -> Item:
+    """Return the item of a row; keys that are missing from all rows are derived.
+
+    shared: texts and turns of earlier rows, of which equal ones are the same object.
+    """
     row.warn_of_unknown(KNOWN_KEYS)
     values = {
         name: field.fallback if name in missing else row.get(name, field)
         for name, field in FIELDS.items()
+    }
+    values |= {
+        key: shared.setdefault(value, value) for key, value in values.items() if key != "score"
     }
     for message in turn_problems(row):
         row.wrong(message)

@@ -1,0 +1,54 @@
+  // The pair of sentences depends on the number of the assignment among those of the HIT, which our service
+  // adds to the address; at other services on a hash of the assignment.
+  function arrange(section, tuple) {
+    const slots = tuple.items.length / 2;
+    const number = query.get("assignmentNumber");
+    const slot = number ? Number(number) % slots : Math.floor(slots * generator(assignment)());
+    section.querySelector("[data-role=order]").value = slot + 1;
+    const items = Array.from(new Set(tuple.items));
+    const all = Array.from(section.querySelectorAll("[data-role=question]"));
+    const pair = tuple.items.slice(2 * slot, 2 * slot + 2).map(function (item) { return all[items.indexOf(item)]; });
+    all.forEach(function (question) { question.remove(); });
+    pair.forEach(function (question) {
+      section.append(question);
+      const slider = firstField(question);
+      slider.addEventListener("pointerup", function () { choose(question); }); // also where the slider is already
+      slider.addEventListener("keydown", function (event) { if (event.key === " ") choose(question); });
+      showValue(question);
+    });
+    addEventListener("pageshow", function () { pair.forEach(showValue); });
+    return pair;
+  }
+
+  function role(question, name) {
+    return question.querySelector("[data-role=" + name + "]");
+  }
+
+  function firstField(question) {
+    return role(question, "slider");
+  }
+
+  function choose(question) {
+    if (!role(question, "value").value) firstField(question).dispatchEvent(new InputEvent("input", { bubbles: true }));
+  }
+
+  function changeAnswer(question, target) {
+    const value = role(question, "value");
+    const skip = role(question, "skip");
+    if (target === firstField(question)) value.value = target.value;
+    if (target === skip && skip.checked) value.value = "";
+    if (target !== skip && value.value) skip.checked = false;
+    showValue(question);
+  }
+
+  function showValue(question) {
+    const value = role(question, "value").value;
+    const slider = firstField(question);
+    role(question, "scale").classList.toggle("unset", !value);
+    if (value) slider.value = value;
+    slider.setAttribute("aria-valuetext", value || form.dataset.unanswered);
+  }
+
+  function isAnswered(question) {
+    return Boolean(role(question, "value").value || role(question, "skip").checked);
+  }

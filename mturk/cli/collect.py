@@ -179,9 +179,9 @@ def _check_anchors(ledger: Ledger, anchors: str | None) -> None:
 
 
 def _write_anchors(answers: ValidAnswers, path: str) -> dict[str, Any]:
-    from mturk.kinds.tuples.anchors import count_skipped, write_anchors
+    from mturk.kinds.tuples.anchors import count_skipped, write_answers
 
-    n_rows = write_anchors(answers.anchors, path)
+    n_rows = write_answers(answers.anchors, path)
     n_skipped = count_skipped(answers.anchors)
     return {"anchors": {"output": path, "rows": n_rows, "skipped": n_skipped}}
 

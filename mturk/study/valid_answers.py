@@ -63,7 +63,7 @@ class ValidAnswers:
 
     def notes(self) -> list[str]:
         """Return messages on excluded answers."""
-        part = get_kind(self.kind).part
+        part = get_kind(self.kind).part + (" or anchor" if self.answers_per_anchor else "")
         messages = [
             f"excluded: {n} {REASONS[reason].format(part)}" for reason, n in self.counts.items()
         ]

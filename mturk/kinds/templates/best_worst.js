@@ -32,6 +32,15 @@
     }).join(";");
   }
 
+  function permutation(length, random) { // Fisher and Yates
+    const order = Array.from({ length: length }, function (_, index) { return index; });
+    for (let last = length - 1; last; last -= 1) {
+      const other = Math.floor(random() * (last + 1));
+      [order[last], order[other]] = [order[other], order[last]];
+    }
+    return order;
+  }
+
 {% include "random.js" %}
 
   function selected(part) {

@@ -1,12 +1,3 @@
-  function permutation(length, random) { // Fisher and Yates
-    const order = Array.from({ length: length }, function (_, index) { return index; });
-    for (let last = length - 1; last; last -= 1) {
-      const other = Math.floor(random() * (last + 1));
-      [order[last], order[other]] = [order[other], order[last]];
-    }
-    return order;
-  }
-
   function generator(text) { // mulberry32, seeded with FNV-1a of the text
     let state = 0x811c9dc5;
     for (const byte of new TextEncoder().encode(text)) state = Math.imul(state ^ byte, 0x01000193);

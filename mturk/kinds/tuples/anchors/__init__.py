@@ -10,8 +10,8 @@ import os
 import random
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from bws.base.problems import InputError, Problem
 from bws.model_annotators import SIMULATED_COMMENT
@@ -25,38 +25,31 @@ from mturk.kinds import (
     Truth,
     ValidAnswer,
 )
-from mturk.kinds.tuples import form, hash_number, true_scores, worker_deviation
+from mturk.kinds.tuples import hash_number, true_scores, worker_deviation
 
 if TYPE_CHECKING:
+    from bws.absolute.files import Kind
     from mturk.study.plan import PlannedStudy
 
-__all__ = ["COLUMNS", "MARK", "RATING", "AnchorAnswer", "count_skipped", "write_anchors"]
+__all__ = ["MARK", "RATING", "count_skipped", "write_answers"]
 
-COLUMNS = ("group", "item", "annotator", "kind", "answer", "position", "seconds", "assignment_id")
-"""Columns of the file of anchors."""
 MAX_RATING = 100
+N_RATED = 2
 YES = "yes"
 """Value of a checked box."""
 
 
-class AnchorAnswer(NamedTuple):
-    """The answer to a candidate."""
+class _AnchorKind(HitKind):
+    """A kind of anchor.
 
-    item: str
-    answer: int
-    """Rating from 0 to 100; 1 for a marked candidate, and 0 for another one."""
-    position: int | None
-    """Position in the order of presentation, from 1; None if unknown."""
-
-
-class _Anchors(HitKind):
-    """A kind of anchor."""
+    The items of an expected part are those of all slots, one after the other; each assignment of the HIT gets
+    one slot, whose number is a field of the form.
+    """
 
     part = "anchor"
     answer = "anchor"
     file = "anchors.csv"
-    name: ClassVar[str]
-    """Name of the kind in files."""
+    name: ClassVar[Kind]
 
     def plan(
         self, file: str, dialogues: str | None, settings: StatedSettings, language: str | None
@@ -65,9 +58,60 @@ class _Anchors(HitKind):
         message = "a study of anchors alone is not supported; expected kind tuples and --anchors"
         raise InputError(Problem(file, None, message))
 
+    def columns(self, part_id: str) -> Mapping[str, str]:
+        """Return column of the batch file -> name of the form field; the answers have no column."""
+        return {"slot": slot_field(part_id), "seconds": answers.seconds_field(part_id)}
+
+    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
+        """Return the problems of the fields as an answer."""
+        values, part_id = dict(fields), expected.tuple_id
+        n_slots = len(expected.items) // self.slot_size(expected)
+        names = [slot_field(part_id), answers.seconds_field(part_id)]
+        slot, seconds = (values.get(name, "") for name in names)
+        if slot not in map(str, range(1, n_slots + 1)):
+            return [f"{part_id}: slot is {slot!r}; expected a number from 1 to {n_slots}"]
+        counts = Counter(name for name, _ in fields)
+        return [
+            *answers.repeated_field_problems([*names, *self.single_fields(expected)], counts),
+            *(f"{part_id}: {text}" for text in self.answer_problems(expected, fields)),
+            *answers.seconds_problems(part_id, seconds),
+        ]
+
+    def write(
+        self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
+    ) -> None:
+        """Write the file of anchors atomically; see `write_answers`."""
+        write_answers(answers, path)
+
+    def slot_items(self, expected: ExpectedTuple, fields: Fields) -> Sequence[str]:
+        """Return the items of the slot that the fields state, in the order of presentation."""
+        size = self.slot_size(expected)
+        last = size * int(dict(fields)[slot_field(expected.tuple_id)])
+        return expected.items[last - size : last]
+
+    def simulated_slot(self, expected: ExpectedTuple) -> tuple[str, str]:
+        """Return the field with the slot that the page selects."""
+        n_slots = len(expected.items) // self.slot_size(expected)
+        return slot_field(expected.tuple_id), str(expected.assignment_number % n_slots + 1)
+
     @abstractmethod
-    def answers(self, expected: ExpectedTuple, fields: Fields) -> list[AnchorAnswer]:
-        """Return the answers in valid fields; none for skipped candidates."""
+    def slot_size(self, expected: ExpectedTuple) -> int:
+        """Return the number of items of each slot."""
+        ...
+
+    @abstractmethod
+    def single_fields(self, expected: ExpectedTuple) -> list[str]:
+        """Return the names of the fields of the answer that may occur once."""
+        ...
+
+    @abstractmethod
+    def answer_problems(self, expected: ExpectedTuple, fields: Fields) -> Iterator[str]:
+        """Yield the problems of the answers to the items of a valid slot."""
+        ...
+
+    @abstractmethod
+    def answers(self, expected: ExpectedTuple, fields: Fields) -> dict[str, int]:
+        """Return item -> answer in valid fields, without skipped items."""
         ...
 
     @abstractmethod
@@ -75,147 +119,115 @@ class _Anchors(HitKind):
         """Return the number of skipped questions in valid fields."""
         ...
 
-    def write(
-        self, answers: Sequence[ValidAnswer], path: str | os.PathLike[str], n_items: int
-    ) -> None:
-        """Write the file of anchors atomically; see `write_anchors`."""
-        write_anchors(answers, path)
 
-
-class Rating(_Anchors):
+class Rating(_AnchorKind):
     """Two candidates, rated from 0 to 100 one after the other.
 
-    The items of an expected part are the pairs of all slots, one after the other; each assignment of the HIT
-    gets one slot.
+    >>> expected = ExpectedTuple("anchor:d1", "d1", ("a", "b", "c", "a"), "rating")
+    >>> fields = [("slot-anchor:d1", "2"), ("rating-3-anchor:d1", "40"), ("skip-1-anchor:d1", "yes")]
+    >>> RATING.problems(expected, fields), RATING.answers(expected, fields)
+    ([], {'c': 40})
+    >>> RATING.problems(expected, fields[:2])
+    ["anchor:d1: the answer to 'a' is missing; expected a number from 0 to 100, or skipping"]
     """
 
     name = "rating"
 
-    def columns(self, part_id: str) -> Mapping[str, str]:
-        """Return column of the batch file -> name of the form field; those of the ratings have no column."""
-        return {"slot": slot_field(part_id), "seconds": answers.seconds_field(part_id)}
+    def slot_size(self, expected: ExpectedTuple) -> int:
+        """Return two."""
+        return N_RATED
 
-    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return the problems of the fields as the ratings of a slot.
+    def single_fields(self, expected: ExpectedTuple) -> list[str]:
+        """Return the names of the fields of the answer that may occur once."""
+        names = (rating_field, skip_field)
+        numbers = range(1, len({*expected.items}) + 1)
+        return [name(expected.tuple_id, number) for number in numbers for name in names]
 
-        >>> expected = ExpectedTuple("anchor:d1", "d1", ("a", "b", "c", "a"), "rating")
-        >>> fields = [("slot-anchor:d1", "2"), ("rating-3-anchor:d1", "40"), ("skip-1-anchor:d1", "yes")]
-        >>> RATING.problems(expected, fields)
-        []
-        >>> RATING.problems(expected, fields[:2])
-        ["anchor:d1: the answer to 'a' is missing; expected a number from 0 to 100, or skipping"]
-        """
-        values, part_id = dict(fields), expected.tuple_id
-        n_slots = len(expected.items) // 2
-        slot = values.get(slot_field(part_id), "")
-        if slot not in map(str, range(1, n_slots + 1)):
-            return [f"{part_id}: slot is {slot!r}; expected a number from 1 to {n_slots}"]
-        pair = _pair(expected, values)
-        names = [name(part_id, number) for number, _ in pair for name in (rating_field, skip_field)]
-        problems = _repeated([slot_field(part_id), *names], part_id, fields)
-        for number, item in pair:
-            rating = values.get(rating_field(part_id, number), "")
-            skip = values.get(skip_field(part_id, number), "")
-            problems += [f"{part_id}: {text}" for text in _rating_problems(item, rating, skip)]
-        return [*problems, *_seconds_problems(part_id, values)]
+    def answer_problems(self, expected: ExpectedTuple, fields: Fields) -> Iterator[str]:
+        """Yield a problem per item of the slot without a rating that is not skipped."""
+        values, expectation = dict(fields), f"expected a number from 0 to {MAX_RATING}, or skipping"
+        for item, rating_name, skip_name in self._names(expected, fields):
+            rating, skip = values.get(rating_name, ""), values.get(skip_name, "")
+            if not rating and not skip:
+                yield f"the answer to {item!r} is missing; {expectation}"
+            elif skip not in ("", YES) or (rating and skip):
+                yield f"the answer to {item!r} is {rating!r}, and skip is {skip!r}; {expectation}"
+            elif rating and rating not in map(str, range(MAX_RATING + 1)):
+                yield f"the answer to {item!r} is {rating!r}; {expectation}"
 
-    def answers(self, expected: ExpectedTuple, fields: Fields) -> list[AnchorAnswer]:
-        """Return the ratings in valid fields.
-
-        >>> expected = ExpectedTuple("anchor:d1", "d1", ("a", "b", "c", "a"), "rating")
-        >>> fields = [("slot-anchor:d1", "2"), ("rating-3-anchor:d1", "40"), ("skip-1-anchor:d1", "yes")]
-        >>> RATING.answers(expected, fields)
-        [AnchorAnswer(item='c', answer=40, position=1)]
-        """
+    def answers(self, expected: ExpectedTuple, fields: Fields) -> dict[str, int]:
+        """Return item -> rating in valid fields, without skipped items."""
         values = dict(fields)
-        ratings = [
-            (item, values.get(rating_field(expected.tuple_id, number), ""))
-            for number, item in _pair(expected, values)
-        ]
-        return [
-            AnchorAnswer(item, int(rating), position)
-            for position, (item, rating) in enumerate(ratings, start=1)
-            if rating
-        ]
+        ratings = {item: values.get(name, "") for item, name, _ in self._names(expected, fields)}
+        return {item: int(rating) for item, rating in ratings.items() if rating}
 
     def n_skipped(self, expected: ExpectedTuple, fields: Fields) -> int:
-        """Return the number of candidates without a rating."""
-        return 2 - len(self.answers(expected, fields))
+        """Return the number of items of the slot without a rating."""
+        return N_RATED - len(self.answers(expected, fields))
 
     def simulate(
         self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return ratings of the candidates of the slot, simulated from the true scores."""
-        part_id = expected.tuple_id
-        slot = expected.assignment_number % (len(expected.items) // 2)
-        fields = [(slot_field(part_id), str(slot + 1))]
-        values = _simulated_scores(expected, truth, behaviour, worker)
-        for number, item in _pair(expected, dict(fields)):
-            rating = round(MAX_RATING * min(1.0, max(0.0, (values[item] + 1) / 2)))
-            fields.append((rating_field(part_id, number), str(rating)))
+        """Return ratings of the items of the slot, simulated from the true scores."""
+        fields = [self.simulated_slot(expected)]
+        scores = _simulated_scores(expected, truth, behaviour, worker)
+        for item, name, _ in self._names(expected, fields):
+            rating = round(MAX_RATING * min(1.0, max(0.0, (scores[item] + 1) / 2)))
+            fields.append((name, str(rating)))
         return fields
 
+    def _names(self, expected: ExpectedTuple, fields: Fields) -> list[tuple[str, str, str]]:
+        """Return each item of the slot with the names of its fields."""
+        numbers = {item: n for n, item in enumerate(dict.fromkeys(expected.items), start=1)}
+        part_id = expected.tuple_id
+        return [
+            (item, rating_field(part_id, numbers[item]), skip_field(part_id, numbers[item]))
+            for item in self.slot_items(expected, fields)
+        ]
 
-class Mark(_Anchors):
-    """All candidates, of which one person marks those that could replace the last turn."""
+
+class Mark(_AnchorKind):
+    """All candidates, of which one person marks those that could replace the last turn.
+
+    >>> expected = ExpectedTuple("anchor:d1", "d1", ("a", "b", "b", "a"), "mark")
+    >>> fields = [("slot-anchor:d1", "2"), ("mark-anchor:d1", "b")]
+    >>> MARK.problems(expected, fields), MARK.answers(expected, fields)
+    ([], {'b': 1, 'a': 0})
+    >>> MARK.problems(expected, [*fields, ("none-anchor:d1", "yes")])
+    ['anchor:d1: 1 marks, none, not skipped; expected marks, or none, or skipping']
+    """
 
     name = "mark"
 
-    def columns(self, part_id: str) -> Mapping[str, str]:
-        """Return column of the batch file -> name of the form field; marks have no column of their own."""
-        return {"shown": form.shown_field(part_id), "seconds": answers.seconds_field(part_id)}
+    def slot_size(self, expected: ExpectedTuple) -> int:
+        """Return the number of different items."""
+        return len({*expected.items})
 
-    def problems(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
-        """Return the problems of the fields as marks, as the answer "none", or as a skipped question.
+    def single_fields(self, expected: ExpectedTuple) -> list[str]:
+        """Return the names of the fields of the answer that may occur once."""
+        return [none_field(expected.tuple_id), skip_field(expected.tuple_id)]
 
-        >>> expected = ExpectedTuple("anchor:d1", "d1", ("a", "b"), "mark")
-        >>> MARK.problems(expected, [("mark-anchor:d1", "b")])
-        []
-        >>> MARK.problems(expected, [("mark-anchor:d1", "b"), ("none-anchor:d1", "yes")])
-        ['anchor:d1: 1 marks, none, not skipped; expected marks, or none, or skipping']
-        """
-        values, part_id = dict(fields), expected.tuple_id
-        marks = _marks(part_id, fields)
-        boxes = [none_field(part_id), skip_field(part_id)]
-        problems = _repeated([*boxes, form.shown_field(part_id)], part_id, fields)
-        unknown = [item for item in marks if item not in expected.items]
-        if unknown or len({*marks}) < len(marks):
-            listed = ", ".join(map(repr, expected.items))
-            problems.append(f"{part_id}: the marks are {marks!r}; expected some of {listed}")
-        problems += [
-            f"{part_id}: {name} is {values[name]!r}; expected {YES}"
-            for name in boxes
-            if values.get(name, YES) != YES
-        ]
-        is_none, is_skipped = (name in values for name in boxes)
+    def answer_problems(self, expected: ExpectedTuple, fields: Fields) -> Iterator[str]:
+        """Yield the problems of the marks."""
+        values, marks = dict(fields), self._marks(expected, fields)
+        if not {*marks} <= {*expected.items} or len({*marks}) < len(marks):
+            listed = ", ".join(map(repr, dict.fromkeys(expected.items)))
+            yield f"the marks are {marks!r}; expected some of {listed}, each once"
+        names = self.single_fields(expected)
+        for name in names:
+            if values.get(name, YES) != YES:
+                yield f"{name} is {values[name]!r}; expected {YES!r}"
+        is_none, is_skipped = (name in values for name in names)
         if (bool(marks), is_none, is_skipped).count(True) != 1:
-            state = "none" if is_none else "not none"
-            skipped = "skipped" if is_skipped else "not skipped"
-            message = (
-                f"{len(marks)} marks, {state}, {skipped}; expected marks, or none, or skipping"
-            )
-            problems.append(f"{part_id}: {message}")
-        order = form.split_shown(values.get(form.shown_field(part_id), ""))
-        if order and sorted(order) != sorted(expected.items):
-            problems.append(f"{part_id}: shown is {order!r}; expected all items in any order")
-        return [*problems, *_seconds_problems(part_id, values)]
+            state = ("none" if is_none else "not none", "skipped" if is_skipped else "not skipped")
+            yield f"{len(marks)} marks, {', '.join(state)}; expected marks, or none, or skipping"
 
-    def answers(self, expected: ExpectedTuple, fields: Fields) -> list[AnchorAnswer]:
-        """Return 1 for marked and 0 for other candidates in valid fields; none if the question is skipped.
-
-        >>> expected = ExpectedTuple("anchor:d1", "d1", ("a", "b"), "mark")
-        >>> MARK.answers(expected, [("mark-anchor:d1", "b"), ("shown-anchor:d1", "b;a")])
-        [AnchorAnswer(item='a', answer=0, position=2), AnchorAnswer(item='b', answer=1, position=1)]
-        """
-        values = dict(fields)
-        if skip_field(expected.tuple_id) in values:
-            return []
-        marks = _marks(expected.tuple_id, fields)
-        order = form.split_shown(values.get(form.shown_field(expected.tuple_id), ""))
-        return [
-            AnchorAnswer(item, int(item in marks), order.index(item) + 1 if order else None)
-            for item in expected.items
-        ]
+    def answers(self, expected: ExpectedTuple, fields: Fields) -> dict[str, int]:
+        """Return 1 for marked and 0 for other items in valid fields; none if the question is skipped."""
+        if self.n_skipped(expected, fields):
+            return {}
+        marks = self._marks(expected, fields)
+        return {item: int(item in marks) for item in self.slot_items(expected, fields)}
 
     def n_skipped(self, expected: ExpectedTuple, fields: Fields) -> int:
         """Return 1 if the question is skipped, otherwise 0."""
@@ -224,13 +236,15 @@ class Mark(_Anchors):
     def simulate(
         self, expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
     ) -> list[tuple[str, str]]:
-        """Return the marks of candidates whose simulated score is above 0."""
-        values = _simulated_scores(expected, truth, behaviour, worker)
-        marks = [
-            (mark_field(expected.tuple_id), item) for item in expected.items if values[item] > 0
-        ]
-        shown = (form.shown_field(expected.tuple_id), form.join_shown(expected.items))
-        return [shown, *(marks or [(none_field(expected.tuple_id), YES)])]
+        """Return the marks of items whose simulated score is above 0."""
+        scores = _simulated_scores(expected, truth, behaviour, worker)
+        name = mark_field(expected.tuple_id)
+        marks = [(name, item) for item, score in scores.items() if score > 0]
+        none = (none_field(expected.tuple_id), YES)
+        return [self.simulated_slot(expected), *(marks or [none])]
+
+    def _marks(self, expected: ExpectedTuple, fields: Fields) -> list[str]:
+        return [value for name, value in fields if name == mark_field(expected.tuple_id)]
 
 
 def slot_field(part_id: str) -> str:
@@ -258,38 +272,6 @@ def none_field(part_id: str) -> str:
     return f"none-{part_id}"
 
 
-def _pair(expected: ExpectedTuple, values: Mapping[str, str]) -> list[tuple[int, str]]:
-    """Return number and id of the two candidates of the slot that the fields state."""
-    numbers = {item: number for number, item in enumerate(dict.fromkeys(expected.items), start=1)}
-    slot = int(values[slot_field(expected.tuple_id)])
-    return [(numbers[item], item) for item in expected.items[2 * slot - 2 : 2 * slot]]
-
-
-def _rating_problems(item: str, rating: str, skip: str) -> list[str]:
-    expected = f"expected a number from 0 to {MAX_RATING}, or skipping"
-    if skip not in ("", YES) or (rating and skip):
-        return [f"the answer to {item!r} is {rating!r}, and skip is {skip!r}; {expected}"]
-    if not rating and not skip:
-        return [f"the answer to {item!r} is missing; {expected}"]
-    if rating and rating not in map(str, range(MAX_RATING + 1)):
-        return [f"the answer to {item!r} is {rating!r}; {expected}"]
-    return []
-
-
-def _marks(part_id: str, fields: Fields) -> list[str]:
-    return [value for name, value in fields if name == mark_field(part_id)]
-
-
-def _repeated(names: Sequence[str], part_id: str, fields: Fields) -> list[str]:
-    return answers.repeated_field_problems(
-        [*names, answers.seconds_field(part_id)], Counter(name for name, _ in fields)
-    )
-
-
-def _seconds_problems(part_id: str, values: Mapping[str, str]) -> list[str]:
-    return answers.seconds_problems(part_id, values.get(answers.seconds_field(part_id), ""))
-
-
 def _simulated_scores(
     expected: ExpectedTuple, truth: Truth, behaviour: Behaviour, worker: str
 ) -> dict[str, float]:
@@ -310,8 +292,8 @@ def _simulated_scores(
     }
 
 
-def _kind(row: ValidAnswer) -> _Anchors:
-    return {kind.name: kind for kind in (RATING, MARK)}[row.expected.kind]
+def _kind(row: ValidAnswer) -> _AnchorKind:
+    return MARK if row.expected.kind == MARK.name else RATING
 
 
 def count_skipped(rows: Sequence[ValidAnswer]) -> int:
@@ -319,28 +301,30 @@ def count_skipped(rows: Sequence[ValidAnswer]) -> int:
     return sum(_kind(row).n_skipped(row.expected, row.fields) for row in rows)
 
 
-def write_anchors(rows: Sequence[ValidAnswer], path: str | os.PathLike[str]) -> int:
-    """Write one row per rated candidate, or per candidate of answered marks, atomically.
+def write_answers(rows: Sequence[ValidAnswer], path: str | os.PathLike[str]) -> int:
+    """Write one row per rated item, or per item of answered marks, atomically; return their number.
 
-    Returns the number of rows. The seconds are those of the whole question about the dialogue. Raises
-    InputError if simulated answers would replace others.
+    The seconds are those of all items of the dialogue. Raises InputError if simulated answers would replace
+    others.
     """
-    from bws.base.rows import csv_text
-    from bws.base.text import write_atomic
+    from bws.absolute.files import Anchor, write_anchors
 
     if all(answers.read_comment(row.fields) == SIMULATED_COMMENT for row in rows):
         _check_replaceable(path, {row.assignment.assignment_id for row in rows})
-    cells = [
-        (
-            row.expected.group, item, row.annotator, row.expected.kind, answer, position or "",
-            dict(row.fields).get(answers.seconds_field(row.expected.tuple_id), ""),
+    anchors = [
+        Anchor(
+            row.expected.group, item, row.annotator, kind.name, items[item], position,
+            answers.read_seconds(dict(row.fields).get(answers.seconds_field(row.expected.tuple_id), "")),
             row.assignment.assignment_id,
         )
         for row in rows
-        for item, answer, position in _kind(row).answers(row.expected, row.fields)
+        for kind in [_kind(row)]
+        for items in [kind.answers(row.expected, row.fields)]
+        for position, item in enumerate(kind.slot_items(row.expected, row.fields), start=1)
+        if item in items
     ]  # fmt: skip
-    write_atomic(path, csv_text(cells, COLUMNS))
-    return len(cells)
+    write_anchors(anchors, path)
+    return len(anchors)
 
 
 def _check_replaceable(path: str | os.PathLike[str], assignments: set[str]) -> None:

@@ -1,13 +1,10 @@
-  // The order depends on the assignment only; it is the same after reloading.
+  // All sentences, in the order of the slot.
   function arrange(section, tuple) {
-    const order = permutation(tuple.items.length, generator(assignment + "\n" + tuple.tuple_id));
+    const items = Array.from(new Set(tuple.items));
     const question = section.querySelector("[data-role=question]");
     const options = Array.from(question.querySelectorAll(".option"));
-    const last = options[tuple.items.length];
-    order.forEach(function (index) { last.before(options[index]); });
-    section.querySelector("[data-role=order]").value = order.map(function (index) {
-      return tuple.items[index].replace(/%/g, "%25").replace(/;/g, "%3B");
-    }).join(";");
+    const last = options[items.length];
+    chooseSlot(section, tuple.items, items.length).forEach(function (item) { last.before(options[items.indexOf(item)]); });
     return [question];
   }
 

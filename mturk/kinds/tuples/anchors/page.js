@@ -15,6 +15,16 @@
   back.addEventListener("click", function () { turnTo(current - 1); });
   addEventListener("pageshow", function () { display(firstOpen()); }); // the browser may restore old answers
 
+  // The slot depends on the number of the assignment among those of the HIT, which our service adds to the
+  // address; at other services on a hash of the assignment.
+  function chooseSlot(section, items, size) {
+    const slots = items.length / size;
+    const number = query.get("assignmentNumber");
+    const slot = number ? Number(number) % slots : Math.floor(slots * generator(assignment)());
+    section.querySelector("[data-role=slot]").value = slot + 1;
+    return items.slice(size * slot, size * (slot + 1));
+  }
+
   function display(index) {
     current = index;
     const section = questions[current].closest("[data-role=part]");

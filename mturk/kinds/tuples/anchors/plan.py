@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bws.absolute.files import PlannedAnchor, anchors_of_group, read_plan
+from bws.base.ids import normal_id
 from bws.base.problems import InputError, Problem
-from bws.base.text import parse_toml
-from bws.files.table import Table, read_table
+from bws.base.text import display_name, parse_toml
 from giccs.benchmark.items import Candidate, Dialogue
 from mturk import answers
 from mturk.kinds import ExpectedTuple
 from mturk.kinds.pages import build_question, render_page
 from mturk.kinds.registry import DEFAULT_KIND
 from mturk.kinds.texts import built_in_languages, is_built_in, page_texts, read_built_in_file
-from mturk.kinds.tuples import anchors, form
+from mturk.kinds.tuples import anchors
 from mturk.kinds.tuples.page import Part, chat_turns
 from mturk.kinds.tuples.plan import page_identity, pages_by_length
 from mturk.study.plan import PlannedAnchors, PlannedStudy, plan_hits, study_digest
 from mturk.study.settings import Settings
 
-PLAN_COLUMNS = ("group", "anchor", "item1", "item2")
 PART_PREFIX = "anchor:"
 """Beginning of the id of a dialogue's anchor, which its group follows."""
-Slots = Mapping[str, list[tuple[str, ...]]]
-"""Group -> candidates of each slot: two, or none for marks of all candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +44,20 @@ def plan_anchors(
     Each dialogue of the plan is a part of one HIT, whose assignments get its slots in turn. folders: folders
     with catalogues of the study.
     """
-    settings, groups = study.settings, _groups(study)
-    table = read_table(path, PLAN_COLUMNS)
-    table.need(PLAN_COLUMNS)
+    settings, name = study.settings, display_name(path)
     if settings.kind != DEFAULT_KIND:
         message = (
-            f"the kind is {settings.kind!r}, whose groups are no dialogues; expected kind tuples"
+            f"kind is {settings.kind!r}; expected kind tuples for anchors, which need dialogues"
         )
-        raise InputError(Problem(table.file, None, f"{message} for anchors"))
-    slots = _read_slots(table, groups, settings.assignments)
-    kind = "rating" if any(map(any, slots.values())) else "mark"
-    parts = [_part(groups[group], pairs) for group, pairs in slots.items()]
-    _check_ids(parts, study, table.file)
-    words = _texts(settings, kind, folders, table.file)
+        raise InputError(Problem(name, None, message))
+    plan, groups = read_plan(path), _groups(study)
+    slots = anchors_of_group(plan)
+    if problems := list(_plan_problems(slots, groups)):
+        raise InputError(Problem(name, None, text) for text in problems)
+    kind = plan[0].kind
+    parts = [_part(groups[group], rows) for group, rows in slots.items()]
+    _check_ids(parts, study, name)
+    words = _texts(settings, kind, folders, name)
     pages = pages_by_length(parts, settings)
     contents = [[page_identity(part) for part in page] for page in pages]
     page = (
@@ -73,9 +72,9 @@ def plan_anchors(
     def question(page_parts: Sequence[Part], page_settings: Settings) -> str:
         return build_question(render(page_parts, page_settings, kind, words))
 
-    plans = plan_hits(pages, settings, digest, question, table.file)
+    plans = plan_hits(pages, settings, digest, question, name)
     numbered = (replace(hit, number=len(study.hits) + hit.number) for hit in plans)
-    notes = tuple(_notes(slots, groups, settings))
+    notes = tuple(_notes(len(slots), len(groups), settings))
     return PlannedAnchors(kind, tuple(numbered), digest, notes)
 
 
@@ -83,76 +82,39 @@ def _groups(study: PlannedStudy) -> dict[str, Group]:
     """Return group -> dialogue and candidates of the tuples of a study."""
     groups: dict[str, Group] = {}
     for part in (part for hit in study.hits for part in hit.parts if isinstance(part, Part)):
-        group = groups.setdefault(part.group, Group(part.dialogue, {}))
-        items = {item.utterance_id: item for item in part.items}
-        groups[part.group] = replace(group, candidates={**group.candidates, **items})
+        name = normal_id(part.group)
+        group = groups.setdefault(name, Group(part.dialogue, {}))
+        items = {normal_id(item.utterance_id): item for item in part.items}
+        groups[name] = replace(group, candidates={**group.candidates, **items})
     return groups
 
 
-def _read_slots(table: Table, groups: Mapping[str, Group], n_assignments: int) -> Slots:
-    """Return the slots of each group in order, checked against the tuples."""
-    problems = list(table.problems)
-    slots: dict[str, dict[int, tuple[str, ...]]] = {}
-    kinds: set[bool] = set()
-    columns = (table.frame[name].to_list() for name in PLAN_COLUMNS)
-    for line, group, anchor, *cells in zip(table.lines.tolist(), *columns, strict=True):
-        items = tuple(cell for cell in cells if cell)
-        row_problems = list(_row_problems(group, anchor, items, groups))
-        if (
-            not row_problems
-            and slots.setdefault(group, {}).setdefault(int(anchor), items) is not items
-        ):
-            row_problems.append(
-                f"anchor {anchor} of group {group!r} occurs before; expected each once"
-            )
-        problems += [Problem(table.file, line, text) for text in row_problems]
-        kinds.add(bool(items))
-    if not slots and not problems:
-        problems.append(Problem(table.file, None, "has no rows; expected anchors of dialogues"))
-    if len(kinds) > 1:
-        message = "only some rows have items; expected two in each row (rating:2), or none (mark)"
-        problems.append(Problem(table.file, None, message))
-    for group, numbers in slots.items():
-        if sorted(numbers) != list(range(1, len(numbers) + 1)):
-            message = f"group {group!r} has the anchors {sorted(numbers)}; expected 1, 2, ... without gaps"
-            problems.append(Problem(table.file, None, message))
-        if True in kinds and len(numbers) > n_assignments:
-            message = (
-                f"group {group!r} has {len(numbers)} anchors, but a HIT has {n_assignments} assignments; "
-                "expected at most as many anchors, or some would never be asked"
-            )
-            problems.append(Problem(table.file, None, message))
-    if problems:
-        raise InputError(problems)
-    return {group: [numbers[n] for n in sorted(numbers)] for group, numbers in slots.items()}
+def _plan_problems(
+    slots: Mapping[str, Sequence[PlannedAnchor]], groups: Mapping[str, Group]
+) -> Iterator[str]:
+    """Yield the problems of a plan that its page cannot have."""
+    for name, rows in slots.items():
+        numbers = [row.anchor for row in rows]
+        if numbers != list(range(1, len(rows) + 1)):
+            yield f"group {name!r} has the anchors {numbers}; expected 1, 2, ... without gaps"
+        if name not in groups:
+            yield f"group {name!r} has no tuples; expected a group of the tuples file"
+            continue
+        candidates = groups[name].candidates
+        for row in rows:
+            where = f"anchor {row.anchor} of group {name!r}"
+            if unknown := [item for item in row.items if item not in candidates]:
+                listed = ", ".join(map(repr, candidates))
+                yield f"{where}: item {unknown[0]!r} is in no tuple of the group; expected one of {listed}"
+            elif row.kind == "rating" and len(row.items) != anchors.N_RATED:
+                yield f"{where} has {len(row.items)} items; expected {anchors.N_RATED} to be rated"
+            elif row.kind == "mark" and {*row.items} != {*rows[0].items}:
+                yield f"{where} has other items than anchor {rows[0].anchor}; expected the same items"
 
 
-def _row_problems(
-    group: str, anchor: str, items: Sequence[str], groups: Mapping[str, Group]
-) -> list[str]:
-    problems = []
-    if not (anchor.isascii() and anchor.isdigit() and int(anchor) > 0):
-        problems.append(f"anchor is {anchor!r}; expected 1, 2, ...")
-    if group not in groups:
-        problems.append(f"group {group!r} has no tuples; expected a group of the tuples file")
-        return problems
-    candidates = groups[group].candidates
-    problems += [
-        f"item {item!r} is in no tuple of group {group!r}; expected one of {', '.join(map(repr, candidates))}"
-        for item in items
-        if item not in candidates
-    ]
-    if len(items) == 1 or (items and len({*items}) < len(items)):
-        problems.append(
-            f"the items are {', '.join(map(repr, items))}; expected two different ones, or none"
-        )
-    return problems
-
-
-def _part(group: Group, pairs: Sequence[tuple[str, ...]]) -> Part:
-    """Return the part of a dialogue: the candidates of all slots one after the other, or all candidates."""
-    ids = [item for pair in pairs for item in pair] or list(group.candidates)
-    items = tuple(group.candidates[item] for item in ids)
+def _part(group: Group, rows: Sequence[PlannedAnchor]) -> Part:
+    """Return the part of a dialogue: the candidates of all slots, one after the other."""
+    items = tuple(group.candidates[item] for row in rows for item in row.items)
     return Part(PART_PREFIX + group.dialogue.dialogue_id, group.dialogue, items)
 
 
@@ -181,21 +143,14 @@ def _texts(settings: Settings, kind: str, folders: tuple[Path, ...], name: str) 
     return {**texts, **own, **heading, "words": words}
 
 
-def _notes(slots: Slots, groups: Mapping[str, Group], settings: Settings) -> list[str]:
-    notes = []
-    if missing := len(groups) - len(slots):
-        notes.append(f"{missing} of {len(groups)} dialogues have no anchor")
-    if any(pairs[0] and settings.assignments % len(pairs) for pairs in slots.values()):
-        notes.append(
-            f"{settings.assignments} assignments are no multiple of the anchors of each dialogue: "
-            "some anchors are asked once more than others"
-        )
+def _notes(n_anchored: int, n_groups: int, settings: Settings) -> Iterator[str]:
+    if n_anchored < n_groups:
+        yield f"{n_groups - n_anchored} of {n_groups} dialogues have no anchor"
     if settings.texts:
-        notes.append(
+        yield (
             "the page of tuples has texts of its own, but anchors ask whether a candidate could replace the "
             "last turn; scores and anchors must mean the same"
         )
-    return notes
 
 
 def render(parts: Sequence[Part], settings: Settings, kind: str, texts: dict[str, Any]) -> str:
@@ -210,18 +165,16 @@ def render(parts: Sequence[Part], settings: Settings, kind: str, texts: dict[str
         words=texts["words"],
         example_turns=chat_turns(texts["example"]["turns"], texts, settings.language),
         dialogue_language=settings.dialogue_language,
-        parts=[_part_values(part, kind, texts, settings) for part in parts],
+        parts=[_part_values(part, texts, settings) for part in parts],
     )
 
 
-def _part_values(
-    part: Part, kind: str, texts: Mapping[str, Any], settings: Settings
-) -> dict[str, Any]:
-    part_id, is_rating = part.tuple_id, kind == "rating"
+def _part_values(part: Part, texts: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    part_id = part.tuple_id
     options = {item.utterance_id: item.text for item in part.items}
     return {
         "turns": chat_turns(part.spoken, texts, settings.dialogue_language),
-        "order_field": anchors.slot_field(part_id) if is_rating else form.shown_field(part_id),
+        "slot_field": anchors.slot_field(part_id),
         "seconds_field": answers.seconds_field(part_id),
         "mark_field": anchors.mark_field(part_id),
         "none_field": anchors.none_field(part_id),

@@ -1,13 +1,8 @@
-  // The pair of sentences depends on the number of the assignment among those of the HIT, which our service
-  // adds to the address; at other services on a hash of the assignment.
+  // Two sentences, one after the other.
   function arrange(section, tuple) {
-    const slots = tuple.items.length / 2;
-    const number = query.get("assignmentNumber");
-    const slot = number ? Number(number) % slots : Math.floor(slots * generator(assignment)());
-    section.querySelector("[data-role=order]").value = slot + 1;
     const items = Array.from(new Set(tuple.items));
     const all = Array.from(section.querySelectorAll("[data-role=question]"));
-    const pair = tuple.items.slice(2 * slot, 2 * slot + 2).map(function (item) { return all[items.indexOf(item)]; });
+    const pair = chooseSlot(section, tuple.items, 2).map(function (item) { return all[items.indexOf(item)]; });
     all.forEach(function (question) { question.remove(); });
     pair.forEach(function (question) {
       section.append(question);

@@ -104,15 +104,18 @@ class Behaviour:
 
     def __post_init__(self) -> None:
         shares = {
-            "careless": self.careless, "middle": self.middle,
-            "careless plus middle": self.careless + self.middle,
-            "returns": self.returns, "abandons": self.abandons,
+            "careless": self.careless, "middle": self.middle, "returns": self.returns,
+            "abandons": self.abandons,
         }  # fmt: skip
         problems = [
             f"{name} is {share}; expected a share from 0 to 1"
             for name, share in shares.items()
             if not 0 <= share <= 1
         ]
+        if not problems and self.careless + self.middle > 1:
+            problems.append(
+                f"careless plus middle is {self.careless + self.middle}; expected at most 1"
+            )
         if self.returns == 1:
             problems.append("returns is 1; expected less, since the simulation would never end")
         numbers = {"noise": self.noise, "disagreement": self.disagreement, "pace": self.pace}

@@ -314,7 +314,8 @@ def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchma
 
 def _missing_keys(rows: Iterable[Row]) -> tuple[set[str], Iterator[Row]]:
     """Return the keys that are missing from all rows, and the rows, read only as far as necessary."""
-    missing, first, further = set(DERIVED_KEYS), [], iter(rows)
+    missing, further = set(DERIVED_KEYS), iter(rows)
+    first: list[Row] = []
     for row in further:
         first.append(row)
         missing -= {key for key, value in row.values.items() if value is not None}

@@ -435,7 +435,8 @@ def _show_annotator(study: Study, progress: AnnotationProgress, titles: Mapping[
 
 def _is_by(judgments: Judgments, annotator: str) -> NDArray[np.bool_]:
     """Return (J,) which judgments are those of an annotator."""
-    return np.append(judgments.annotators == annotator, False)[judgments.annotator_of]
+    is_by: NDArray[np.bool_] = np.append(judgments.annotators == annotator, False)
+    return is_by[judgments.annotator_of]
 
 
 def _offer_dialogue(study: Study, progress: AnnotationProgress, place: str) -> None:

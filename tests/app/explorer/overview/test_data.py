@@ -41,7 +41,6 @@ def test_tables_are_those_of_the_commands_whole_and_by_part(sample):
     halves, agreed = (tables[name].to_frame("polars") for name in ("reliability", "agreement"))
     assert halves["split"].unique(maintain_order=True).to_list() == [
         "annotation",
-        "tuple",
         "annotator",
     ]
     halves = halves.filter(split="annotation")

@@ -7,8 +7,10 @@ log |H| = log |B| + log |E - C' inv(B) C|, and all systems are solved block by b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bws.absolute.model import (
     Curvature,
@@ -73,7 +75,7 @@ class Factor:
         return self.spread(self.gathered(gradient))
 
 
-def _log_determinant(lower: Floats, people: Floats) -> float:
+def _log_determinant(lower: NDArray[Any], people: NDArray[Any]) -> float:
     """Return log |H| from the Cholesky factors of the blocks and of E - C' inv(B) C."""
     diagonals = np.diagonal(lower, axis1=1, axis2=2)
     return 2 * float(np.log(diagonals).sum() + np.log(people.diagonal()).sum())

@@ -322,7 +322,7 @@ def _choice_slopes(data: Data, parts: _Parts, h: Hyper) -> _ChoiceSlopes:
     person = data.choice_annotator
     probability, gradient, _, _ = choice_values(parts.y[data.choices])
     mixed, attentive = _mixed(probability, random_choice(data), h, person)
-    by_y = np.bincount(data.choices.ravel(), (attentive * gradient).ravel(), len(parts.y))
+    by_y = _sums(data.choices.ravel(), (attentive * gradient).ravel(), len(parts.y))
     return _ChoiceSlopes(float(mixed.sum()), by_y, _lapse_slope(attentive, h, person))
 
 
@@ -334,15 +334,20 @@ def _anchor_slopes(data: Data, parts: _Parts, h: Hyper) -> _AnchorSlopes:
     return _AnchorSlopes(
         float(mixed.sum()),
         by_mu * slope,
-        np.bincount(person, by_mu * mu, data.n_annotators),
+        _sums(person, by_mu * mu, data.n_annotators),
         float(attentive @ answers.by_log_sd),
         _lapse_slope(attentive, h, person),
     )
 
 
+def _sums(index: Integers, values: Floats, size: int) -> Floats:
+    """Return (size,) sums of values by index."""
+    return np.bincount(index, values, size).astype(np.float64)
+
+
 def _lapse_slope(attentive: Floats, h: Hyper, annotator: Integers) -> Floats:
     """Return (A,) sums over answers of P(lapse | answer) - lambda_a, the derivative in logit lambda_a."""
-    return np.bincount(annotator, 1 - attentive - h.lapse[annotator], len(h.lapse))
+    return _sums(annotator, 1 - attentive - h.lapse[annotator], len(h.lapse))
 
 
 def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Floats]:
@@ -352,22 +357,23 @@ def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Fl
     d, s, k = data.shape
     taste, wobble = h.sd["taste"], h.sd["wobble"]
     choices, anchors = _choice_slopes(data, parts, h), _anchor_slopes(data, parts, h)
-    by_y = (choices.by_y + np.bincount(data.anchors, anchors.by_eta, d * s * k)).reshape(d, s, k)
-    by_w = -np.bincount(data.anchor_pair, anchors.by_eta, d * s).reshape(d, s)
-    by_t = -np.bincount(data.anchor_annotator, anchors.by_eta, data.n_annotators)
+    by_y = choices.by_y + _sums(data.anchors, anchors.by_eta, d * s * k)
+    by_items = by_y.reshape(d, s, k)
+    by_w = -_sums(data.anchor_pair, anchors.by_eta, d * s).reshape(d, s)
+    by_t = -_sums(data.anchor_annotator, anchors.by_eta, data.n_annotators)
     items = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
     people = _equicorrelated(
         x.thresholds[None], data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD
     )
     by_blocks = np.concatenate(
-        [by_y.sum(axis=1) + items.slope, taste * by_y.reshape(d, s * k), wobble * by_w], axis=1
+        [by_items.sum(axis=1) + items.slope, taste * by_y.reshape(d, s * k), wobble * by_w], axis=1
     )
     standard = x.blocks[:, k:]
     by_blocks[:, k:] -= standard
     by_sd = {
         "offset": items.by_log_shared_sd,
         "item": items.by_log_sd,
-        "taste": taste * float((by_y * parts.b).sum()),
+        "taste": taste * float((by_items * parts.b).sum()),
         "wobble": wobble * float((by_w * parts.w).sum()),
         "threshold": people.by_log_sd,
         "slider": anchors.by_log_slider,
@@ -470,10 +476,10 @@ def curvature(data: Data, x: Latent, theta: Floats) -> Curvature:
     answers, slope, _ = anchor_answers(data, parts.eta, h)
     _, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
     by_eta = attentive * slope**2 * answers.curvature
-    c = np.bincount(data.anchors, by_eta, d * s * k).reshape(d, s, k)
+    c = _sums(data.anchors, by_eta, d * s * k).reshape(d, s, k)
     g[:, :, range(k), range(k)] += c
     people = _precisions(data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
-    people[range(a), range(a)] += np.bincount(person, by_eta, a)
+    people[range(a), range(a)] += _sums(person, by_eta, a)
     return Curvature(_blocks(data, g, c, h), _border(data, c, h), people)
 
 
@@ -490,9 +496,7 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
             entry = -best[i] * best[j] + (best[i] if i == j else 0)
             if i and j:
                 entry = entry - worst[i - 1] * worst[j - 1] + (worst[i - 1] if i == j else 0)
-            total += np.bincount(
-                (pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total)
-            )
+            total += _sums((pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total))
     return total.reshape(d, s, k, k)
 
 

@@ -54,7 +54,7 @@ class _Step:
         self.n += 1
         self.missing += TARGET_ACCEPTANCE - acceptance
         step = math.log(ANGLE / 3) - SPEED * math.sqrt(self.n) / (self.n + DELAY) * self.missing
-        low, high = map(math.log, STEP_RANGE)
+        low, high = math.log(STEP_RANGE[0]), math.log(STEP_RANGE[1])
         self.current = min(max(step, low), high)
         weight = self.n**-FORGETTING
         self.mean += weight * (self.current - self.mean)

@@ -4,7 +4,8 @@
 
 Each run of the page's script is measured with Streamlit's AppTest in this process: the work of the server
 from the click to the complete output, without drawing in the browser; also in CPU seconds of all threads.
-The start of giccs explore (imports and reading of files) is measured separately.
+The start of giccs explore (imports and reading of files) is measured separately. The memory of a page with
+one sentence, as a first page of Streamlit, is printed beside that of the explorer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import cProfile
 import logging
 import pstats
 import resource
+import subprocess
 import sys
 import tempfile
 import threading
@@ -46,6 +48,8 @@ MODELS = ("baseline:char-ngram", "baseline:chance")
 LIMITS = {"first view": 3.0}
 LIMIT = 0.3
 """Limits of an interaction in seconds."""
+MEMORY_LIMIT = 600
+"""Limit of the peak memory in MiB."""
 FOR_MANY_ITEMS = {"points instead of cells"}
 """Interactions with controls that the page only has for many items."""
 Interaction = tuple[str, Callable[[Any], Any]]
@@ -187,6 +191,23 @@ def measure(page: Any, profiled: str | None) -> None:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
 
 
+def peak_memory() -> float:
+    """Return the peak memory of this process in MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def bare_page_memory() -> float:
+    """Return the peak memory of a page with one sentence and the modules that charts and tables load."""
+    code = (
+        "import resource; from streamlit.testing.v1 import AppTest\n"
+        "page = 'import altair, pandas, streamlit; streamlit.write(1)'\n"
+        "AppTest.from_string(page, default_timeout=600).run()\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(ran.stdout)
+
+
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--dialogues", type=int, default=20_000)
@@ -211,8 +232,12 @@ def main(arguments: list[str] | None = None) -> None:
         prepare_pages(prepared[1], prepared[3], prepared[5], None)
         print(f"behind the first page      {time.perf_counter() - start:7.3f} s", flush=True)
         measure(AppTest.from_file(script, default_timeout=600), options.profile)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"peak memory {peak:.0f} MiB", flush=True)
+        peak, bare = peak_memory(), bare_page_memory()
+        verdict = "within" if peak <= MEMORY_LIMIT else "ABOVE"
+        print(
+            f"peak memory {peak:.0f} MiB, {verdict} {MEMORY_LIMIT} MiB; a bare page {bare:.0f} MiB",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -172,6 +172,51 @@ def estimate_scales(
     return ScaleEstimates(_round_digits(value), stderr, *limits, float(pooled), is_defined)
 
 
+@dataclass(frozen=True, eq=False)
+class ScaleChanges:
+    """Scales of the first and the second half of each annotator's judgments; (A + 1,) each."""
+
+    first: Floats
+    second: Floats
+    p: Floats
+    """One-sided p-values of a scale that does not fall; NaN without information in one of the halves."""
+
+
+def scale_changes(
+    judgments: Judgments,
+    annotator_of: Integers,
+    utility: Floats,
+    scales: ScaleEstimates,
+    is_second: NDArray[np.bool_],
+) -> ScaleChanges:
+    """Compare the scales of both halves of each annotator's judgments.
+
+    The arguments are those of `estimate_scales` and its result; is_second: (J,) judgments of second halves.
+    The scales of halves have the same prior and unit. The p-value is that of the efficient score of a
+    difference, at the annotator's scale, which is approximately normal. Its variance is the larger of that
+    from the curvature and that between judgments.
+    """
+    from scipy.special import ndtr
+
+    unit, n_labels = scales.pooled if scales.pooled > 0 else 1.0, len(scales.value)
+    posterior = _Posterior(
+        _best_worst_stages(judgments, unit * _zero_unknown(utility)),
+        2 * annotator_of + is_second, 2 * n_labels, 1.0, SCALE_PRIOR_SD, np.arange(len(annotator_of)),
+    )  # fmt: skip
+    likelihood, common = replace(posterior, sd=math.inf), scales.value.repeat(2)
+    _, slope, information = likelihood.derivatives(common)
+    variance = np.maximum(information, likelihood.slope_variance(common))
+    halves = information.reshape(-1, 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        weight = (halves[:, ::-1] / halves.sum(axis=1, keepdims=True)).ravel() * np.tile(
+            (-1, 1), n_labels
+        )
+        score = (weight * slope).reshape(-1, 2).sum(axis=1)
+        z = score / np.sqrt((weight**2 * variance).reshape(-1, 2).sum(axis=1))
+    first, second = posterior.modes().reshape(-1, 2).T
+    return ScaleChanges(*map(_round_digits, (first, second, ndtr(z))))
+
+
 def position_effects(
     judgments: Judgments,
     annotator_of: Integers,

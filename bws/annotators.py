@@ -18,6 +18,7 @@ from bws.annotator_logit import (
     estimate_scales,
     opposition,
     position_effects,
+    scale_changes,
 )
 from bws.base.frames import Source, Tabular, frames_like_source
 from bws.base.notes import note
@@ -26,6 +27,7 @@ from bws.base.tables import Cell, Column, NumberText, ResultTable
 from bws.control_quality import control_answers
 from bws.files import as_judgments
 from bws.files.columns import quoted
+from bws.history import is_sorted_by_tuple, turns
 from bws.records import CanonicalJudgments, Judgments
 from bws.stats.clusters import Z_95
 from bws.stats.estimates import Estimate
@@ -35,7 +37,7 @@ Ints = NDArray[np.intp]
 Integers = NDArray[np.int64]
 Others = tuple[NDArray[Any], NDArray[Any]]
 """(J, K) best minus worst counts of a judgment's items, and appearances, in the judgments of others."""
-Flag = Literal["random", "inexact", "reversed", "fast", "positions", "same_answer"]
+Flag = Literal["random", "inexact", "reversed", "worse", "fast", "positions", "same_answer"]
 """Reason to review an annotator's judgments, see `annotator_report`."""
 
 MIN_JUDGMENTS = 5
@@ -56,6 +58,9 @@ INEXACT = (
 RANDOM = (
     "answers close to random: scale {scale:.2f} [{low:.2f}, {high:.2f}], below {bound:.2f} ({share:g} of the "
     "upper quartile)"
+)
+WORSE = (
+    "less exact in the second half of the judgments: scale {first:.2f}, then {second:.2f} (p {p:p})"
 )
 FAST = "{seconds:.3g} seconds per judgment (median {median:.3g})"
 UNEVEN_POSITIONS = "best answers per screen position: {shares} (p {p:p})"
@@ -92,6 +97,13 @@ class Annotator:
     positions: PositionEffects = NO_EFFECTS
     """Effects of being shown first rather than last on being chosen best and worst. NaN if the order is
     unknown or there are fewer than 5 K judgments."""
+    scale_first: float = math.nan
+    """Scale of the first half of the judgments, in the order of the rows; NaN if this order is unknown or
+    there are fewer than 5 K judgments."""
+    scale_second: float = math.nan
+    """Scale of the second half."""
+    worse_p: float = math.nan
+    """One-sided p-value of a second half that is not less exact than the first one."""
     flags: tuple[Flag, ...] = ()
     """Reasons to review these judgments."""
     reasons: tuple[str, ...] = ()
@@ -141,6 +153,7 @@ class AnnotatorReport(Tabular):
             Column("judgments", "judgments", align="right"),
             Column("compliance", "compliance", ".3f", align="right"),
             Column("scale", "scale [95 %]", ".2f", align="right"),
+            Column("halves", "halves", align="right"),
             Column("seconds", "seconds", ".3g", align="right"),
             Column("place_p", "position p", ".3g", align="right"),
             Column("same_answer", "same answer", ".3f", align="right"),
@@ -154,7 +167,7 @@ class AnnotatorReport(Tabular):
             ]
         rows = [
             [
-                *(a.annotator, a.judgments, a.compliance, a.scale_interval, a.seconds),
+                *(a.annotator, a.judgments, a.compliance, a.scale_interval, _halves(a), a.seconds),
                 *(a.place_p, a.same_answer),
                 *(_log_odds(effect) for effect in (a.positions.best, a.positions.worst)),
                 *((a.control, a.control_answers) if has_controls else ()),
@@ -164,6 +177,15 @@ class AnnotatorReport(Tabular):
         reasons = [f"review {a.annotator}: {'; '.join(a.reasons)}" for a in self.flagged]
         notes = [*_position_lines(self.positions), *reasons, *self.notes]
         return ResultTable(columns, rows, notes, "Annotators", "–")
+
+
+def _halves(annotator: Annotator) -> Cell:
+    """Return the scales of both halves of the judgments; the value is their difference."""
+    first, second = annotator.scale_first, annotator.scale_second
+    if math.isnan(first):
+        return math.nan
+    mark = "*" if "worse" in annotator.flags else ""
+    return NumberText(f"{first:.2f}, {second:.2f}{mark}", second - first)
 
 
 def _log_odds(effect: PositionEffect) -> Cell:
@@ -214,6 +236,8 @@ def annotator_report(
     - inexact: the same with an interval above 0, as for many slips or another opinion;
     - reversed: this limit is below 0, as for exchanged best and worst answers; such an annotator is not
       random;
+    - worse: a second half of the judgments that is less exact than the first one (family-wise error rate
+      0.05 over all annotators), in the order of the rows unless these are sorted by tuple;
     - fast: a median time under a third of the median annotator's;
     - positions: uneven screen positions of best answers (family-wise error rate 0.05 over all annotators);
     - same_answer: the same two positions for best and worst in all judgments.
@@ -267,6 +291,8 @@ def annotator_report(
         judgments, annotator_of, utility, scales, cluster_of
     )
     annotators = _statistics(judgments, _counts_of_others(judgments), scales, positions)
+    if scales.is_defined and not is_of_models and not is_sorted_by_tuple(judgments):
+        annotators = _with_changes(annotators, judgments, annotator_of, utility, scales)
     typical = _TypicalValues.from_annotators(annotators)
     suspected = [
         typical.flagged(annotator) for annotator in _with_controls(annotators, every_judgment)
@@ -383,6 +409,31 @@ def _statistics(
             positions[a],
         )
         for a in sorted(np.flatnonzero(counts).tolist(), key=ids.__getitem__)
+    ]
+
+
+def _with_changes(
+    annotators: list[Annotator],
+    judgments: Judgments,
+    annotator_of: Ints,
+    utility: Floats,
+    scales: ScaleEstimates,
+) -> list[Annotator]:
+    """Return the annotators with the scales of both halves of their judgments."""
+    counts = np.bincount(annotator_of, minlength=len(judgments.annotators) + 1)
+    is_second = turns(annotator_of) >= counts[annotator_of] / 2
+    changes = scale_changes(judgments, annotator_of, utility, scales, is_second)
+    index = {str(name): n for n, name in enumerate(judgments.annotators)}
+    return [
+        replace(
+            each,
+            scale_first=float(changes.first[n]),
+            scale_second=float(changes.second[n]),
+            worse_p=float(changes.p[n]),
+        )
+        if each.judgments >= 5 * judgments.tuples.k and not math.isnan(changes.p[n])
+        else each
+        for each, n in ((each, index[each.annotator]) for each in annotators)
     ]
 
 
@@ -593,6 +644,8 @@ class _TypicalValues:
     """Median."""
     n_tested: int
     """Number of annotators whose screen positions were tested."""
+    n_compared: int
+    """Number of annotators of whom both halves of the judgments were compared."""
 
     @classmethod
     def from_annotators(cls, annotators: list[Annotator]) -> _TypicalValues:
@@ -601,6 +654,7 @@ class _TypicalValues:
             _quantile([a.scale for a in eligible], 0.75),
             _quantile([a.seconds for a in eligible], 0.5),
             sum(not math.isnan(a.place_p) for a in annotators),
+            sum(not math.isnan(a.worse_p) for a in annotators),
         )
 
     @property
@@ -628,6 +682,9 @@ class _TypicalValues:
                 yield "inexact", note(INEXACT, **scale)
             else:
                 yield "random", note(RANDOM, **scale)
+        if annotator.worse_p * self.n_compared < FALSE_ALARM_RATE:
+            halves = {"first": annotator.scale_first, "second": annotator.scale_second}
+            yield "worse", note(WORSE, **halves, p=annotator.worse_p)
         if annotator.seconds < MIN_TIME_SHARE * self.seconds:
             yield "fast", note(FAST, seconds=annotator.seconds, median=self.seconds)
         if annotator.place_p * self.n_tested < FALSE_ALARM_RATE:

@@ -50,6 +50,8 @@ ROUNDING = 1e-9
 COMPONENTS = ("item", "design", "annotator", "residual")
 MAX_ANNOTATOR_GROUPS = 20
 """Largest number of jackknife replicates over annotators; more annotators are combined in random groups."""
+MAX_CODES_PER_VALUE = 20
+"""Largest range of codes per value of which labels are looked up in a table; codes of others are sorted."""
 SEED = 0
 
 
@@ -165,34 +167,37 @@ class _ItemValues:
 
         Rows: same tuple, same annotator, both different.
         """
-        everything, tuples, annotators, cells = (
-            self._squared_differences_within(*keys) for keys in self._keys
-        )
+        everything, tuples, annotators, cells = map(self._squared_differences_within, self._blocks)
         kinds = [tuples - cells, annotators - cells, everything - tuples - annotators + cells]
         squares, pairs = np.stack(kinds, axis=1)
         return squares, pairs
 
-    @property
-    def _keys(self) -> tuple[tuple[Integers, ...], ...]:
-        tuples, annotators = (self.tuple_of,), (self.annotator_of,)
-        return (), tuples, annotators, (*tuples, *annotators)
+    @cached_property
+    def _blocks(self) -> tuple[tuple[Integers, Integers], ...]:
+        """Blocks of an item's values: all, of the same tuple, of the same annotator, and of both.
 
-    def _label_blocks(self, *keys: Integers) -> tuple[Integers, Integers]:
-        """Return (R,) block indices (equal item and keys) of values, and the (B,) item of each block."""
-        block_of_value = self.item
-        for key in keys:
-            block_of_value = np.unique(block_of_value * (key.max() + 1) + key, return_inverse=True)[
-                1
-            ]
-        item_of_block = np.zeros(
-            block_of_value.max() + 1, dtype=np.int64
-        )  # an item without values has no block
-        item_of_block[block_of_value] = self.item
-        return block_of_value, item_of_block
+        Each as (R,) indices of the blocks of the values, and the (B,) item of each block.
+        """
+        tuples, annotators = (
+            self._divided(self.item, key) for key in (self.tuple_of, self.annotator_of)
+        )
+        blocks = (self.item, tuples, annotators, self._divided(tuples, self.annotator_of))
+        return tuple((block, self._item_of_block(block)) for block in blocks)
 
-    def _squared_differences_within(self, *keys: Integers) -> Floats:
-        """Return (2, N) `squared_differences` of all pairs of values of an item that share the keys."""
-        block, item = self._label_blocks(*keys)
+    @staticmethod
+    def _divided(block: Integers, key: Integers) -> Integers:
+        """Return (R,) indices of the parts of blocks in which a key is the same."""
+        return _labels(block * (key.max(initial=0) + 1) + key)
+
+    def _item_of_block(self, block: Integers) -> Integers:
+        """Return the (B,) item of each block; an item without values has none."""
+        item = np.zeros(block.max(initial=-1) + 1, dtype=np.int64)
+        item[block] = self.item
+        return item
+
+    def _squared_differences_within(self, blocks: tuple[Integers, Integers]) -> Floats:
+        """Return (2, N) `squared_differences` of all pairs of values in the same block."""
+        block, item = blocks
         n = np.bincount(block).astype(np.float64)
         total, squared = np.bincount(block, self.value), np.bincount(block, self.value**2)
         size = self.n_items
@@ -203,16 +208,37 @@ class _ItemValues:
         self, design_shares: Floats, design: Floats, annotator: Floats, residual: Floats
     ) -> Floats:
         """Return the (N,) variance of each item's mean value from the (N,) components of its values."""
-        annotators, cells = (self._squared_shares(*keys) for keys in self._keys[2:])
+        annotators, cells = self.squared_shares
         design_error = np.where(design_shares > 0, design_shares * design, 0)
         return design_error + annotators * annotator + cells * residual
 
-    def _squared_shares(self, *keys: Integers) -> Floats:
+    @property
+    def squared_shares(self) -> tuple[Floats, Floats]:
+        """Two (N,) sums of squared shares of an item's values: of each annotator, and of each in a tuple."""
+        annotators, cells = map(self._squared_shares_of, self._blocks[2:])
+        return annotators, cells
+
+    def _squared_shares_of(self, blocks: tuple[Integers, Integers]) -> Floats:
         """Return (N,) sums over blocks of the squared share of an item's values in the block."""
-        block, item = self._label_blocks(*keys)
+        block, item = blocks
         n, size = np.bincount(block).astype(np.float64), self.n_items
         shares: Floats = np.bincount(item, n**2, size) / np.bincount(item, n, size) ** 2
         return shares
+
+
+def _labels(codes: Integers) -> Integers:
+    """Return (R,) the index of each code among the distinct ones in ascending order.
+
+    >>> _labels(np.array([7, 2, 7])).tolist()
+    [1, 0, 1]
+    """
+    size = int(codes.max(initial=-1)) + 1
+    if size > MAX_CODES_PER_VALUE * len(codes):
+        return np.unique(codes, return_inverse=True)[1]
+    is_present = np.zeros(size, dtype=bool)
+    is_present[codes] = True
+    labels: Integers = (np.cumsum(is_present) - 1)[codes]
+    return labels
 
 
 def _judged_design_shares(judgments: CanonicalJudgments) -> Floats:
@@ -267,7 +293,7 @@ def _component_sums(judgments: CanonicalJudgments) -> Floats:
         score = (counts.best - counts.worst) / counts.appearances
         shares = [
             _judged_design_shares(judgments),
-            *(values._squared_shares(*k) for k in values._keys[2:]),
+            *values.squared_shares,
         ]
     scores = (np.ones_like(score), score, score**2)
     sums = np.stack((*scores, *shares, *np.concatenate(values.squared_differences)), axis=-1)

@@ -185,20 +185,25 @@ def collection_order(
     rows = np.arange(len(judgments))
     if times is not None:
         return np.argsort(times, kind="stable"), note("order of the judgments: by time")
-    turn = _turns(judgments.tuple_of)
-    n_runs = 1 + int(np.count_nonzero(np.diff(judgments.tuple_of)))
-    if turn.max(initial=0) and n_runs == np.count_nonzero(turn == 0):
-        return np.argsort(turn, kind="stable"), note(
+    if is_sorted_by_tuple(judgments):
+        return np.argsort(turns(judgments.tuple_of), kind="stable"), note(
             "order of the judgments: the rows are sorted by tuple, so the first judgment of each tuple comes "
             "first, then the second"
         )
     return rows, note("order of the judgments: that of the rows")
 
 
-def _turns(tuple_of: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return (J,) the number of earlier judgments of the same tuple.
+def is_sorted_by_tuple(judgments: Judgments) -> bool:
+    """Return whether the rows are sorted by tuple, so that their order says nothing about the time."""
+    turn = turns(judgments.tuple_of)
+    n_runs = 1 + int(np.count_nonzero(np.diff(judgments.tuple_of)))
+    return bool(turn.max(initial=0) and n_runs == np.count_nonzero(turn == 0))
 
-    >>> _turns(np.array([0, 1, 0, 0, 1])).tolist()
+
+def turns(tuple_of: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return (J,) the number of earlier judgments of the same tuple (or annotator).
+
+    >>> turns(np.array([0, 1, 0, 0, 1])).tolist()
     [0, 0, 1, 2, 1]
     """
     order = np.argsort(tuple_of, kind="stable")

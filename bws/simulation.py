@@ -92,10 +92,7 @@ def simulate(
     item = tuples.members[tuple_of[:, np.newaxis], display_order]
     merit = value[item]
     if disagreement:
-        tastes = np.random.Generator(
-            np.random.PCG64([seed, TASTES])
-        )  # Other random numbers are unchanged.
-        taste = disagreement * _normal(tastes, (annotators, len(value)))
+        taste = tastes(annotators, len(value), disagreement, seed)
         merit = merit + taste[annotator_of[:, np.newaxis], item]
     merit = merit + position_bias * np.linspace(1, 0, tuples.k)
     best, worst = _choices(random, merit, noise, model)
@@ -114,6 +111,12 @@ def simulate(
         source=f"simulated ({model}, noise {noise}, seed {seed})",
         allow_copies=True,
     )
+
+
+def tastes(annotators: int, n_items: int, disagreement: float, seed: int) -> Floats:
+    """Return (A, N) systematic deviations of annotators, from random numbers of their own."""
+    random = np.random.Generator(np.random.PCG64([seed, TASTES]))
+    return disagreement * _normal(random, (annotators, n_items))
 
 
 def _columns(tuples: Tuples) -> dict[str, NDArray[np.object_]]:

@@ -19,7 +19,7 @@ from bws.base.tables import part_name
 if TYPE_CHECKING:
     import altair as alt
 
-    from bws.annotators import AnnotatorReport
+    from bws.annotators import Annotator, AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
     from bws.planning import Planner
@@ -83,6 +83,8 @@ SCALES_TITLES = {
     "low": "2.5 %",
     "high": "97.5 %",
     "judgments": "judgments",
+    "first": "first half",
+    "second": "second half",
     "reasons": "reasons for review",
 }
 MAX_NAMED_SCALES = 60
@@ -370,13 +372,19 @@ def scales_rows(report: AnnotatorReport) -> list[dict[str, Any]]:
             "scale": each.scale,
             "judgments": each.judgments,
             "is_flagged": bool(each.flags),
+            "is_worse": "worse" in each.flags,
             "reasons": "; ".join(each.reasons),
         }
         | limits(each.scale_low, each.scale_high)
+        | ({} if math.isnan(each.scale_first) else _halves(each))
         for each in report.annotators
         if not math.isnan(each.scale)
     ]
     return sorted(rows, key=lambda row: (row["scale"], row["annotator"]))
+
+
+def _halves(annotator: Annotator) -> dict[str, float]:
+    return {"first": annotator.scale_first, "second": annotator.scale_second}
 
 
 def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.LayerChart:
@@ -405,7 +413,7 @@ def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.Layer
             *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in ("annotator", "reasons")),
             *(
                 alt.Tooltip(f"{name}:Q", title=labels[name], format=".2f")
-                for name in ("scale", "low", "high")
+                for name in ("scale", "low", "high", "first", "second")
             ),
             alt.Tooltip("judgments:Q", title=labels["judgments"]),
         ],
@@ -419,6 +427,10 @@ def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.Layer
     layers.append(
         base.mark_point(filled=True, opacity=1, size=30 if height > 6 else 12).encode(x=x)
     )
+    if any(row["is_worse"] for row in rows):
+        worse = base.transform_filter("datum.is_worse")
+        layers.append(worse.mark_rule(strokeDash=[2, 2]).encode(x="first:Q", x2="second:Q"))
+        layers.append(worse.mark_point(size=30 if height > 6 else 12).encode(x="first:Q"))
     return alt.LayerChart(layer=layers).properties(height=alt.Step(height))
 
 

@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, cast, overload
+from typing import Any, Unpack, cast, overload
 
 from bws.base.frames import FrameLibrary, Source, Tabular, data_frame, is_path
 from bws.base.problems import InputError, Problem, suggestion
@@ -23,6 +23,7 @@ from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs, run_loc
 from giccs.evaluation.run import OpenedModel, open_each_prompt, supported_tasks
 from giccs.judging.judge import open_judge
 from giccs.judging.study import open_study
+from giccs.keywords import EvaluationKeywords, ModelKeywords
 from giccs.measures.ceiling import load_judgments
 from giccs.measures.ceiling import noise_ceiling as ceiling_of_judgments
 from giccs.measures.clusters import DIALOGUES
@@ -198,7 +199,7 @@ def evaluate(
     folder: str | os.PathLike[str] | None = None,
     limit: int | None = None,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[EvaluationKeywords],
 ) -> Results:
     """Evaluate a model, or a list of models, on one or several tasks; return the results.
 
@@ -316,7 +317,7 @@ def judge(
     chat_template: bool = False,
     max_tokens: int = 1024,
     progress: bool | None = None,
-    **options: Any,
+    **options: Unpack[ModelKeywords],
 ) -> Judgments:
     """Let a language model judge tuples, as giccs judge; return its judgments.
 

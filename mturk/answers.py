@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from mturk.kinds import ExpectedTuple, Fields
-from mturk.kinds.registry import DEFAULT_KIND, kind_names
+from mturk.kinds.registry import DEFAULT_KIND, kind_locations
 from mturk.question_xml import (
     CACHED_QUESTIONS,
     HTMLQuestion,
@@ -81,7 +81,7 @@ def _expected_tuple(row: Mapping[str, Any]) -> ExpectedTuple:
     kind = dict(row).get("kind", DEFAULT_KIND)
     texts = [row["tuple_id"], row["group"], kind, *row["items"]]
     valid = isinstance(row["items"], list) and all(isinstance(text, str) for text in texts)
-    if not valid or kind not in kind_names():
+    if not valid or kind not in kind_locations():
         raise TypeError
     return ExpectedTuple(row["tuple_id"], row["group"], tuple(row["items"]), kind)
 

@@ -19,6 +19,8 @@ ABOVE_PLANE_0 = re.compile("[\U00010000-\U0010ffff]")
 HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.(?!-)[a-z0-9_-]{1,63})*\.?")
 NOT_IN_URL = re.compile(r"[\s;\\\x00-\x1f\x7f]")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+USES_ASSIGNMENT_NUMBER = '<meta name="giccs-assignment-number" content="used">'
+"""Element of a page whose questions depend on the number of the assignment among those of its HIT."""
 EXPECTED_SECONDS = re.compile(r'<meta name="giccs-expected-seconds" content="([1-9]\d{0,7})">')
 DEFAULT_PORTS = {"http": 80, "https": 443}
 CACHED_QUESTIONS = 128
@@ -118,6 +120,11 @@ def expected_seconds(question_xml: str) -> int | None:
     """
     match = EXPECTED_SECONDS.search(question_xml)
     return int(match[1]) if match else None
+
+
+def uses_assignment_number(question_xml: str) -> bool:
+    """Return whether a page uses the number of the assignment, which is then added to its address."""
+    return USES_ASSIGNMENT_NUMBER in question_xml
 
 
 def selection_questions(question: Question) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""docs/reference/cli.md is what the commands say of themselves today."""
+"""docs/reference/cli.md and giccs/keywords.py are what the options say of themselves today."""
 
 import subprocess
 import sys
@@ -17,3 +17,13 @@ def test_the_generated_page_is_fresh():
     )
     expected = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
     assert expected == page.stdout.decode("utf-8"), "run: make cli"
+
+
+def test_the_generated_keywords_are_fresh():
+    program = (
+        "from generate_keywords import MODULE, module; print(MODULE.read_text('utf-8') == module())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT / "docs", capture_output=True, check=True
+    )
+    assert done.stdout.strip() == b"True", "run: make cli"

@@ -166,7 +166,7 @@ def test_links_of_the_readme_exist():
 
 @pytest.mark.nightly
 def test_it_works_outside_the_checkout_and_without_frameworks(installed, tmp_path):
-    assert "giccs eval baseline:char-ngram" in run(installed / "giccs-eval", "--help", cwd=tmp_path)
+    assert "giccs-eval baseline:char-ngram" in run(installed / "giccs-eval", "--help", cwd=tmp_path)
     answer = run(
         installed / "giccs-eval", "baseline:chance", "baseline:char-ngram", "--json", cwd=tmp_path
     )

@@ -21,7 +21,8 @@ SECTIONS = {
     "scores": "`giccs score --intervals`, `--bootstrap`: 40 items, groups of five or 80 4-tuples",
     "extremes": "the same for counting, by size of the true score: all items, over .8, the highest",
     "ranks": "`giccs score --ranks`: share of groups whose true ranks are all within their ranges",
-    "prediction_powered": "`giccs score --model-judgments`, `--pool`: good, noisy, biased, useless and equal judges",
+    "prediction_powered": "`giccs score --model-judgments`, `--pool`: good, noisy, biased, useless and "
+    "equal judges",
     "powered_correlations": "`giccs report --people`: all dialogues scored by a judge, a part by people",
     "powered_accuracies": "the same for accuracies of multiple choice",
     "alpha": "`giccs agreement --intervals`: 30 dialogues, or the items of the scores",

@@ -75,12 +75,23 @@ SIMULATED: dict[str, tuple[str, ...]] = {
 }
 """Section -> qualified names."""
 NOT_SIMULATED: dict[str, tuple[str, ...]] = {
+    "limits of draws from a posterior, simulated on the page of absolute scores (make absolute-scale)": (
+        "bws.absolute.scores.AbsoluteScale.ceiling",
+        "bws.absolute.scores.AbsoluteScale.groups",
+        "bws.absolute.scores.AbsoluteScale.ipsative_limit",
+        "bws.absolute.scores.AbsoluteScale.lapses",
+        "bws.absolute.scores.AbsoluteScale.low",
+        "bws.absolute.scores.AbsoluteScale.ratio",
+        "bws.absolute.scores.AbsoluteScale.sds",
+        "bws.records.Scores.absolute_low",
+    ),
     "computed by the jackknife of alpha, from the same sums": (
         "bws.chance_agreement.AgreementGroup.observed",
         "bws.chance_agreement.AgreementGroup.strong",
     ),
     "shares and means of clusters, with Wilson's interval or Student's t; that of accuracies is in the "
     "literature (Brown, Cai and DasGupta 2001; Agresti and Min 2005), but not with few unequal clusters": (
+        "bws.absolute.scores.AbsoluteScale.agreement",
         "bws.alternative_annotator.AlternativeAnnotatorTest.advantage",
         "bws.model_agreement.Measure.difference",
         "bws.model_agreement.Measure.model",

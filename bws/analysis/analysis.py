@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from bws.base.problems import InputError, Problem
@@ -73,9 +74,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Also:
-    """Further analyses of a command, which an option adds."""
+    """Further analyses of a command, which a flag adds, or a setting of the same name that is given."""
 
     text: str
+    """Help of the flag; empty for a setting."""
     analyses: Sequence[Analysis]
 
 
@@ -133,18 +135,27 @@ def errors_of(analysis: Analysis) -> Iterator[None]:
 class Answers:
     """The results of analyses of the same judgments with the same settings; each is computed once.
 
-    by: values of each tuple that divide the judgments into parts; see `bws.agreement`.
+    by: values of each tuple that divide the judgments into parts; see `bws.agreement`. results: those that
+    are computed already, by the names of their analyses. Threads can share an object.
     """
 
-    def __init__(self, judgments: Judgments, settings: Any = None, by: By | None = None) -> None:
+    def __init__(
+        self,
+        judgments: Judgments,
+        settings: Any = None,
+        by: By | None = None,
+        results: Mapping[str, Any] | None = None,
+    ) -> None:
         self.judgments, self.settings, self.by = judgments, settings, by
-        self._results: dict[str, Any] = {}
+        self._results = dict(results or {})
+        self._lock = RLock()
 
     def result(self, analysis: Analysis) -> Any:
         """Return the result of an analysis."""
-        if analysis.name not in self._results:
-            with errors_of(analysis):
-                self._results[analysis.name] = analysis.run(self)
+        with self._lock:
+            if analysis.name not in self._results:
+                with errors_of(analysis):
+                    self._results[analysis.name] = analysis.run(self)
         return self._results[analysis.name]
 
     def computed(self, analysis: Analysis) -> Any:

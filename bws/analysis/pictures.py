@@ -105,6 +105,10 @@ def scales(report: AnnotatorReport, t: Translate) -> Drawing:
     remarks = [
         note("Scale: 0 is random, below 0 best and worst are exchanged; the higher, the more exact")
     ]
+    if any(row["is_worse"] for row in rows):
+        remarks.append(
+            note("Hollow: the first half of the judgments of annotators who became less exact")
+        )
     if missing := len(report.annotators) - len(rows):
         remarks.append(note("{n:d} annotators have no scale", n=missing))
     return Drawing(

@@ -19,7 +19,7 @@ from typing import IO, Any, TypeVar
 import click
 
 from bws.base.extras import missing_module
-from bws.base.file_uses import protected_inputs
+from bws.base.file_uses import SameFileError, protected_inputs
 from bws.base.options import RenamedOption, file_uses
 from bws.base.problems import InputError, Problem, suggestion, summary
 from bws.base.terminal import echo, printable, say
@@ -29,7 +29,7 @@ CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as that of a shell: 128 + SIGINT."""
 ANSWERED = "bws.base.answered"
-"""Key of a context's meta, set when the document of --json has been printed."""
+"""Key of a context's meta, set when no document of --json may be printed any more."""
 FILES_KEPT = "output files are complete or unchanged"
 T = TypeVar("T")
 
@@ -160,6 +160,8 @@ class Command(click.Command):
         except ModuleNotFoundError as error:
             raise missing_module(error) or error from None
         except InputError as error:
+            if isinstance(error, SameFileError):  # Standard output may be the input.
+                ctx.meta[ANSWERED] = True
             raise _BadInput("\n".join(_shortened(error.problems))) from None
         except BrokenPipeError:
             raise

@@ -126,6 +126,14 @@ class FileKind:
 KINDS = {
     kind.name: kind
     for kind in (
+        FileKind(
+            "anchors", "a file of anchors", "giccs score --absolute reads it",
+            frozenset({"item", "annotator", "kind", "answer"}),
+        ),
+        FileKind(
+            "anchor-plan", "a plan of anchors", "giccs simulate --anchors reads it",
+            frozenset({"anchor", "kind", "item1"}),
+        ),
         FileKind("judgments", "a judgments file", "giccs score computes scores from it"),
         FileKind("tuples", "a tuples file", "giccs simulate and giccs annotate publish read it"),
         FileKind(
@@ -288,6 +296,8 @@ def json_keys(text: str) -> list[str] | None:
 
 def check_is_json_lines(text: str, name: str) -> None:
     """Raise InputError for a JSON array of several lines, or several lines of which none begins an object."""
+    if text.lstrip().startswith("{"):
+        return
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return

@@ -28,6 +28,10 @@ Identity = tuple[int, int] | str
 """Device and inode of a file or folder; the resolved path of a missing one."""
 
 
+class SameFileError(InputError):
+    """An output is also an input; nothing may be written to it, not even this message."""
+
+
 class FileUse(NamedTuple):
     """A path given to an option or argument of a command."""
 
@@ -58,7 +62,7 @@ def protected_inputs(uses: Sequence[FileUse]) -> Iterator[None]:
     """
     identities = [(_identity(use), use) for use in uses]
     if problems := _conflicts(identities):
-        raise InputError(problems)
+        raise SameFileError(problems)
     outputs: dict[Identity | None, FileUse] = {
         identity: use for identity, use in identities if use.role == "output"
     }
@@ -86,7 +90,7 @@ def note_read(path: str | os.PathLike[str]) -> None:
     if running is None or not (identity := _identity(FileUse("", name, "input"))):
         return
     if use := running.outputs.get(identity):
-        raise InputError(
+        raise SameFileError(
             Problem(name, None, f"is read by this command; expected another file for {use.option}")
         )
     running.read.add(identity)
@@ -107,7 +111,7 @@ def check_not_read(path: str | os.PathLike[str]) -> None:
         message = (
             "is an input of this command, which an output would replace; expected another output"
         )
-        raise InputError(Problem(name, None, message))
+        raise SameFileError(Problem(name, None, message))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,6 +17,7 @@ from bws.base.text import display_name, read_text
 from bws.files.columns import quoted, shortened
 from bws.files.table import Table
 
+LINE = re.compile("^.*", re.MULTILINE)
 INVISIBLY = "they differ only in Unicode normalisation or surrounding white space"
 
 R = TypeVar("R")
@@ -198,11 +200,12 @@ def json_rows(path: str | os.PathLike[str], kind: str = "") -> Iterator[Row]:
 
     Raises InputError if no line is a JSON object, or if the first one is of another kind of file.
     """
-    file, lines = display_name(path), read_text(path)
-    check_is_json_lines(lines, file)
+    file, content = display_name(path), read_text(path)
+    check_is_json_lines(content, file)
     first = True
     # Not splitlines(), because U+2028 and similar characters may occur in JSON strings.
-    for line, text in enumerate(lines.split("\n"), start=1):
+    for line, match in enumerate(LINE.finditer(content), start=1):
+        text = match.group()
         if not text.strip():
             continue
         values, reason = _json_object(text)

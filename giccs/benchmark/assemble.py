@@ -129,7 +129,9 @@ def _parse_candidate(row: Row) -> Candidate:
 
 
 def assemble(
-    dialogues: Sequence[Dialogue], scores: Mapping[tuple[str, str], float]
+    dialogues: Sequence[Dialogue],
+    scores: Mapping[tuple[str, str], float],
+    absolute_scores: Mapping[tuple[str, str], float] | None = None,
 ) -> tuple[Item, ...]:
     """Join candidates with their scores; return one benchmark item per candidate.
 
@@ -137,14 +139,19 @@ def assemble(
     with the same id.
 
     `scores` maps (dialogue id, utterance id) to a score in [0, 1]; best–worst scores s in [-1, 1] must have
-    been mapped by (s + 1) / 2 (paper section 3.4). Raises ValueError with the candidates without a score and
-    the scores without a candidate.
+    been mapped by (s + 1) / 2 (paper section 3.4). `absolute_scores` has the same keys. Raises ValueError
+    with the candidates without a score and the scores without a candidate.
     """
+    absolute = absolute_scores or {}
     keys = {(d.dialogue_id, c.utterance_id) for d in dialogues for c in d.candidates}
     unscored = sorted(key for key in keys if math.isnan(scores.get(key, math.nan)))
     unknown = sorted(scores.keys() - keys)
+    not_absolute = sorted(
+        key for key in keys if absolute and math.isnan(absolute.get(key, math.nan))
+    )
     messages = [f"{d}, {u}: no score for this candidate" for d, u in unscored]
     messages += [f"{d}, {u}: no candidate for this score" for d, u in unknown]
+    messages += [f"{d}, {u}: no absolute score for this candidate" for d, u in not_absolute]
     if messages:
         raise ValueError("\n".join(messages))
     ids = [utterance_id for _, utterance_id in keys]
@@ -163,6 +170,7 @@ def assemble(
             score=scores[dialogue.dialogue_id, candidate.utterance_id],
             original_domain=dialogue.original_domain,
             language=dialogue.language,
+            absolute_score=absolute.get((dialogue.dialogue_id, candidate.utterance_id)),
         )
         for dialogue in dialogues
         for candidate in dialogue.candidates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from sys import intern
 from typing import Any
 
 from bws.files.schema import OBJECTS, TEXT, Field, Row, message_text
@@ -36,7 +37,11 @@ def _parse_turns(value: Any) -> tuple[Turn, ...]:
     if isinstance(value, list) and value and all(isinstance(turn, str) for turn in value):
         value = [{"text": text} for text in value]
     objects = OBJECTS.parse(value)
-    return tuple(Turn(turn.get("speaker", ""), turn["text"]) for turn in objects if _is_turn(turn))
+    return tuple(
+        Turn(intern(str(turn.get("speaker", ""))), turn["text"])
+        for turn in objects
+        if _is_turn(turn)
+    )
 
 
 def _is_turn(value: dict[str, Any]) -> bool:
@@ -67,5 +72,6 @@ LANGUAGE: Field[str | None] = Field(_parse_language, None, required=False)
 ID = Field(_parse_id, "")
 """An id: text, or an integer, which is converted."""
 SCORE = Field(_parse_score, math.nan)
+ABSOLUTE_SCORE: Field[float | None] = Field(_parse_score, None, required=False)
 LEVEL: Field[int | None] = Field(_parse_level, None, required=False)
 TURNS: Field[tuple[Turn, ...]] = Field(_parse_turns, ())

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ from bws.files.schema import (
 )  # fmt: skip
 from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
-from giccs.benchmark.fields import ID, LANGUAGE, SCORE, TURNS, turn_problems
-from giccs.benchmark.items import Item
+from giccs.benchmark.fields import ABSOLUTE_SCORE, ID, LANGUAGE, SCORE, TURNS, turn_problems
+from giccs.benchmark.items import TARGETS, Item
 from giccs.benchmark.languages import base_language, check_language, single_language
 from giccs.benchmark.parquet import parquet_rows
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
@@ -65,6 +66,7 @@ FIELDS: Mapping[str, Field[Any]] = {
     "score": SCORE,
     "original_domain": OPTIONAL_TEXT,
     "language": LANGUAGE,
+    "absolute_score": ABSOLUTE_SCORE,
 }
 KNOWN_KEYS = frozenset([*FIELDS, "n_turns"])
 DERIVED_KEYS = ("item_id", "dialogue_id", "utterance_id", "source", "domain")
@@ -98,10 +100,12 @@ class Benchmark:
 
         The language is excluded: it can be derived from the texts, so that the digest is unchanged if it is
         stated later. Effects of the language on a result, such as the prompt template, are in the result's
-        signature.
+        signature. Absolute scores are excluded as well; `with_target` makes them the scores.
         """
-        lines = sorted(_canonical(item) for item in self.items)
-        return hashlib.sha256("\n".join(lines).encode("utf-8")).hexdigest()
+        digest = hashlib.sha256()
+        for n, line in enumerate(sorted(map(_canonical, self.items))):
+            digest.update(f"\n{line}".encode() if n else line.encode())
+        return digest.hexdigest()
 
     @cached_property
     def dialogue_ids(self) -> tuple[str, ...]:
@@ -113,6 +117,28 @@ class Benchmark:
         dialogue_ids = set(self.dialogue_ids[:dialogues])
         items = tuple(item for item in self.items if item.dialogue_id in dialogue_ids)
         return replace(self, items=items)
+
+    def with_target(self, target: str) -> Benchmark:
+        """Return the benchmark whose scores are those of a name in `TARGETS`.
+
+        Raises InputError if its items have no absolute scores.
+        """
+        if target not in TARGETS:
+            raise ValueError(f"unknown target {target!r}; expected {' or '.join(TARGETS)}")
+        if target == "score":
+            return self
+        items = tuple(
+            replace(item, score=item.absolute_score, absolute_score=None)
+            for item in self.items
+            if item.absolute_score is not None
+        )
+        if len(items) < len(self.items):
+            message = (
+                "its items have no absolute_score; giccs score --absolute computes absolute scores from "
+                "answers to anchors, and giccs build adds them to a benchmark"
+            )
+            raise InputError(Problem(self.name, None, message))
+        return replace(self, name=f"{self.name} (absolute scores)", items=items)
 
     def in_language(self, option: str | None) -> Benchmark:
         """Return the benchmark whose items without a language have that of ``--language``.
@@ -275,13 +301,8 @@ def _read_file(folder: Path, name: str) -> tuple[Benchmark, list[Problem]]:
 
 
 def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchmark, list[Problem]]:
-    rows = list(rows)
-    missing = {
-        key
-        for key in DERIVED_KEYS
-        if all(row.values.get(key) is None for row in rows if row.values)
-    }
-    parsed = records(file, rows, partial(_parse_item, missing=missing))
+    missing, rows = _missing_keys(rows)
+    parsed = records(file, rows, partial(_parse_item, missing=missing, shared={}))
     faulty_lines = {problem.line for problem in parsed.problems}
     valid_rows = [row for row in parsed.rows if row.location.line not in faulty_lines]
     problems = [*parsed.problems, *_consistency_problems(valid_rows)]
@@ -291,17 +312,35 @@ def _parse_benchmark(rows: Iterable[Row], file: str, name: str) -> tuple[Benchma
     return Benchmark(name, tuple(row.record for row in valid_rows), tuple(warnings)), problems
 
 
+def _missing_keys(rows: Iterable[Row]) -> tuple[set[str], Iterator[Row]]:
+    """Return the keys that are missing from all rows, and the rows, read only as far as necessary."""
+    missing, further = set(DERIVED_KEYS), iter(rows)
+    first: list[Row] = []
+    for row in further:
+        first.append(row)
+        missing -= {key for key, value in row.values.items() if value is not None}
+        if not missing:
+            break
+    return missing, chain(first, further)
+
+
 def _derivation_warnings(file: str, missing: Collection[str]) -> Iterator[Problem]:
     if ids := [key for key in DERIVED_KEYS if key in missing and key.endswith("_id")]:
         yield Problem(file, None, f"no {', '.join(ids)}; derived from the texts")
 
 
-def _parse_item(row: Row, *, missing: Collection[str]) -> Item:
-    """Return the item of a row; keys that are missing from all rows are derived."""
+def _parse_item(row: Row, *, missing: Collection[str], shared: dict[Any, Any]) -> Item:
+    """Return the item of a row; keys that are missing from all rows are derived.
+
+    shared: texts and turns of earlier rows, of which equal ones are the same object.
+    """
     row.warn_of_unknown(KNOWN_KEYS)
     values = {
         name: field.fallback if name in missing else row.get(name, field)
         for name, field in FIELDS.items()
+    }
+    values |= {
+        key: shared.setdefault(value, value) for key, value in values.items() if key != "score"
     }
     for message in turn_problems(row):
         row.wrong(message)
@@ -330,6 +369,7 @@ def _consistency_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Pr
     """Yield problems between items: repeated ids and texts, inconsistent dialogues."""
     for unique in UNIQUE_FIELDS:
         yield from unique.problems(located)
+    yield from _absolute_problems(located)
     dialogues: dict[str, LocatedRecord[Item]] = {}
     for row in located:
         dialogues.setdefault(row.record.dialogue_id, row)
@@ -342,6 +382,21 @@ def _consistency_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Pr
                 f"{row.record.dialogue_id} in {first.location.as_seen_from(row.location)}; expected the "
                 "same for all items of a dialogue"
             )
+
+
+def _absolute_problems(located: Sequence[LocatedRecord[Item]]) -> Iterator[Problem]:
+    """Yield a problem if some items have no absolute score, or if it is a copy of the score."""
+    without = [row for row in located if row.record.absolute_score is None]
+    if len(without) == len(located):
+        return
+    for row in without:
+        yield row.location.problem("no absolute_score; expected one for all items or for none")
+    if len(located) > 1 and all(row.record.absolute_score == row.record.score for row in located):
+        message = (
+            "absolute_score is score in all items; expected scores from answers to anchors "
+            "(giccs score --absolute), which score does not contain"
+        )
+        yield Problem(located[0].location.file, None, message)
 
 
 def _dialogue_id(item: Item) -> str:
@@ -393,6 +448,7 @@ def _row(item: Item) -> dict[str, Any]:
     # Absent and empty keys are equivalent, so that the fingerprint of items without the key is unchanged.
     original = {"original_domain": item.original_domain} if item.original_domain else {}
     language = {"language": item.language} if item.language else {}
+    absolute = {} if item.absolute_score is None else {"absolute_score": item.absolute_score}
     return {
         "item_id": item.item_id,
         "dialogue_id": item.dialogue_id,
@@ -405,9 +461,11 @@ def _row(item: Item) -> dict[str, Any]:
         "utterance_id": item.utterance_id,
         "utterance": item.utterance,
         "score": item.score,
+        **absolute,
     }
 
 
 def _canonical(item: Item) -> str:
-    content = {key: value for key, value in _row(item).items() if key != "language"}
+    left_out = ("language", "absolute_score")
+    content = {key: value for key, value in _row(item).items() if key not in left_out}
     return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+TARGETS = ("score", "absolute_score")
+"""Attributes of items with which predictions can be compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
@@ -56,6 +59,8 @@ class Item:
     """Label of the domain in the source, if `domain` was assigned later (section 3.4)."""
     language: str | None = None
     """BCP 47 tag of the language, such as ``de`` or ``pt-BR``; None if not stated."""
+    absolute_score: float | None = None
+    """Similarity on one scale for all dialogues, from 0 to 1; None for studies without anchors."""
 
     @property
     def n_turns(self) -> int:

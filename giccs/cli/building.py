@@ -84,7 +84,11 @@ def build(
         message = "no score is below 0; without --signed, scores in [0, 1] are expected"
         raise InputError(Problem(scores, None, message))
     unit_scores = (table.score + 1) / 2 if signed else table.score
-    by_id = dict(zip(zip(table.groups, table.items, strict=True), unit_scores, strict=True))
+    keys = list(zip(table.groups, table.items, strict=True))
+    by_id = dict(zip(keys, unit_scores, strict=True))
+    absolute = None
+    if table.absolute_score is not None:
+        absolute = dict(zip(keys, table.absolute_score.tolist(), strict=True))
     out_of_range = [key for key, score in by_id.items() if not 0 <= score <= 1]
     if out_of_range:
         expected = "[-1, 1]" if signed else "[0, 1]; use giccs score --scale unit, or --signed"
@@ -93,7 +97,8 @@ def build(
     located = read_located_dialogues(dialogues)
     joined_dialogues = [row.record for row in located]
     try:
-        items = assemble(joined_dialogues, {key: float(score) for key, score in by_id.items()})
+        scores_of = {key: float(score) for key, score in by_id.items()}
+        items = assemble(joined_dialogues, scores_of, absolute)
     except ValueError as error:
         raise InputError([Problem(scores, None, line) for line in str(error).split("\n")]) from None
     dialogue_problems = list(dialogue_warnings(located, items, last_turn, number))

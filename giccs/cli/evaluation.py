@@ -34,6 +34,7 @@ from bws.cli.options import (
     merge_variants_option,
     report_judgments,
 )
+from giccs.benchmark.items import TARGETS
 from giccs.cli.options import (
     DATA_HELP,
     cluster_option,
@@ -136,6 +137,14 @@ def _check_models(
     "folders.  [default: the task's sample, or that of the recipe]",
 )
 @click.option(
+    "--target",
+    type=Choice(TARGETS),
+    default="score",
+    show_default=True,
+    help="Scores of a benchmark of dialogues that predictions are compared with: those within dialogues, or "
+    "absolute ones, on one scale for all dialogues.",
+)
+@click.option(
     "--judgments",
     type=INPUT,
     metavar="FILE",
@@ -186,6 +195,7 @@ def evaluate(
     recipe: str | None,
     sweep: str | None,
     data: str | None,
+    target: str,
     judgments: str | None,
     merge_variants: bool,
     control: Sequence[str],
@@ -222,6 +232,11 @@ def evaluate(
         raise click.UsageError("--address requires --engine ray")
     if junit and not thresholds:
         raise click.UsageError("--junit requires --fail-below")
+    if judgments and target != "score":
+        raise click.UsageError(
+            "--judgments requires --target score; giccs reliability --absolute prints the ceiling of "
+            "absolute scores"
+        )
     if options["budget"] is not None and engine != "local":
         raise click.UsageError("--budget requires --engine local")
     check_requires_judgments(
@@ -233,7 +248,7 @@ def evaluate(
     store = Store(folder)
     task_options = TaskOptions(seed=seed, **_select_options(TaskOptions, options))
     model_options = ModelOptions(seed=seed, **_select_options(ModelOptions, options))
-    library = _DataCache(console, limit)
+    library = _DataCache(console, limit, target)
     plan = _plan_jobs(console, recipe, sweep, data, models, tasks, model_options, task_options)
     check_server_options(
         [each.model for _, jobs in plan for opened, _ in jobs for each in opened], model_options
@@ -449,8 +464,8 @@ def _jobs(
 class _DataCache:
     """The data of all tasks, each read once."""
 
-    def __init__(self, console: Console, limit: int | None) -> None:
-        self._console, self._limit = console, limit
+    def __init__(self, console: Console, limit: int | None, target: str) -> None:
+        self._console, self._limit, self._target = console, limit, target
         self._read: dict[Any, Data] = {}
         self._warned: set[Problem] = set()
 
@@ -464,9 +479,20 @@ class _DataCache:
         if (task.read, name) not in self._read:
             data: Data = task.read(name)
             self._console.warn(data.warnings)
-            self._read[task.read, name] = data.first(self._limit) if self._limit else data
+            data = data.first(self._limit) if self._limit else data
+            self._read[task.read, name] = self._with_target(data)
         self._warn_of_template(task, self._read[task.read, name])
         return self._read[task.read, name]
+
+    def _with_target(self, data: Any) -> Data:
+        from giccs.benchmark import Benchmark
+
+        if isinstance(data, Benchmark):
+            return data.with_target(self._target)
+        if self._target != "score":
+            raise click.UsageError("--target requires a benchmark of dialogues")
+        checked: Data = data
+        return checked
 
     def _warn_of_template(self, task: Task, data: Any) -> None:
         """Warn once of a prompt template in another language than the data."""

@@ -37,7 +37,7 @@ INTERVAL_METHOD = "jackknife-t"
 CORRELATION_BOUNDS = (-1.0, 1.0)
 SHARE_BOUNDS = (0.0, 1.0)
 """Bounds of a share and of its interval."""
-MAX_CHUNK_WEIGHTS = 1_000_000
+MAX_CHUNK_WEIGHTS = 300_000
 """Number of weights in memory at a time."""
 MAX_CORRECTED_CLUSTERS = 60
 """Number of dialogues or other clusters above which the jackknife of a difference needs no correction."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bws.records import Judgments, Scores
     from bws.stats.estimates import Estimate
     from giccs.measures.results import Result
-    from giccs.report.model_comparison import Leaderboard, RankedModel
+    from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedModel
 
 METRICS = ("spearman", "accuracy")
 """Metrics by which models are ranked."""
@@ -73,10 +73,17 @@ class Finding:
         return {"question": QUESTIONS[self.name], "sentences": [*self.sentences], **self.numbers}
 
 
-def findings(judgments: Judgments | None, results: Sequence[Result]) -> list[Finding]:
+def findings(
+    judgments: Judgments | None,
+    results: Sequence[Result],
+    reliability: Answers | None = None,
+    comparison: ModelComparison | None = None,
+) -> list[Finding]:
     """Return the answers to the four `QUESTIONS`; where data are missing, what would be needed.
 
-    judgments: those behind the scores. results: on the same data, with their predictions.
+    judgments: those behind the scores. results: on the same data, with their predictions. reliability: of
+    these judgments with the default `ReliabilitySettings`; comparison: of these results; by default, both are
+    computed.
 
     >>> for finding in findings(None, []):
     ...     print(finding.text)
@@ -87,23 +94,26 @@ def findings(judgments: Judgments | None, results: Sequence[Result]) -> list[Fin
     """
     if judgments is None:
         unknown = ("scores", "items", "annotators")
-        return [*(Finding(name, [NO_JUDGMENTS]) for name in unknown), model_finding(results)]
-    scores = score_finding(judgments)
+        return [
+            *(Finding(name, [NO_JUDGMENTS]) for name in unknown),
+            model_finding(results, comparison),
+        ]
+    scores = score_finding(judgments, reliability)
     if judgments.is_simulated:
         scores = replace(scores, sentences=[SIMULATED, *scores.sentences])
     return [
         scores,
         item_finding(judgments),
         annotator_finding(judgments),
-        model_finding(results),
+        model_finding(results, comparison),
     ]
 
 
-def score_finding(judgments: Judgments) -> Finding:
-    """Return the reliability of the scores, and what more annotations would give."""
+def score_finding(judgments: Judgments, reliability: Answers | None = None) -> Finding:
+    """Return the reliability of the scores, and what more annotations would give; see `findings`."""
     if judgments.is_adaptive:
         return _stopping_finding(judgments)
-    answers = Answers(judgments, ReliabilitySettings())
+    answers = reliability or Answers(judgments, ReliabilitySettings())
     opens = {"page": "annotation"}
     try:
         halves, study = answers.result(RELIABILITY), answers.result(COMPONENTS)
@@ -113,11 +123,11 @@ def score_finding(judgments: Judgments) -> Finding:
     groups |= {split: parts[0] for split, parts in halves.splits.items()}
     splits = {split: group.pearson.spearman_brown for split, group in groups.items()}
     correlations = {split: group.pearson.mean for split, group in groups.items()}
-    reliability, plan = study.reliability, answers.result(PLAN)
+    estimate, plan = study.reliability, answers.result(PLAN)
     target = ReliabilitySettings().target
     defined = [r for r in splits.values() if not math.isnan(r)]
     has_negative = any(r < 0 for r in correlations.values())
-    worst = min(defined, default=math.nan) if math.isnan(reliability.value) else reliability.value
+    worst = min(defined, default=math.nan) if math.isnan(estimate.value) else estimate.value
     sentences = []
     if not math.isnan(worst):
         sentences.append(
@@ -126,16 +136,16 @@ def score_finding(judgments: Judgments) -> Finding:
             else note("the scores do not reach the target reliability of {target:g}", target=target)
         )
     sentences += _split_sentences(correlations)
-    if math.isnan(reliability.value):
+    if math.isnan(estimate.value):
         sentences += study.notes[:1]
     else:
-        limits = {"r": reliability.value, "low": reliability.low, "high": reliability.high}
+        limits = {"r": estimate.value, "low": estimate.low, "high": estimate.high}
         sentences.append(
             note(
                 "reliability that includes all sources of error (variance components): {r:.2f}",
                 **limits,
             )
-            if math.isnan(reliability.low)
+            if math.isnan(estimate.low)
             else note(
                 "reliability that includes all sources of error (variance components): {r:.2f} "
                 "[{low:.2f}, {high:.2f}]",
@@ -147,8 +157,8 @@ def score_finding(judgments: Judgments) -> Finding:
     return Finding(
         "scores",
         sentences,
-        {"splits": splits, "correlations": correlations, "reliability": reliability.document()},
-        _reliability_strip(splits, reliability),
+        {"splits": splits, "correlations": correlations, "reliability": estimate.document()},
+        _reliability_strip(splits, estimate),
         opens,
     )
 
@@ -381,6 +391,7 @@ def _flag_note(flag: Flag, annotators: Sequence[str]) -> str:
         "reversed": note("best and worst exchanged: {names}", names=names),
         "random": note("answers close to random: {names}", names=names),
         "inexact": note("answers far less exact than usual: {names}", names=names),
+        "worse": note("less exact in the second half: {names}", names=names),
         "fast": note("far faster than usual: {names}", names=names),
         "positions": note("answers depend on the screen position: {names}", names=names),
         "same_answer": note("the same two screen positions in all judgments: {names}", names=names),
@@ -393,14 +404,14 @@ def _scale_strip(annotators: Sequence[Annotator]) -> Callable[[Translate], Drawi
     return lambda t: charts.scale_strip(annotators, t)
 
 
-def model_finding(results: Sequence[Result]) -> Finding:
+def model_finding(results: Sequence[Result], comparison: ModelComparison | None = None) -> Finding:
     """Return the best model per task, data set and history condition, and those not significantly worse."""
     from giccs.report.model_comparison import compare
 
     opens = {"page": "models"}
     if not results:
         return Finding("models", [NO_RESULTS], opens=opens)
-    comparison = compare(results)
+    comparison = comparison or compare(results)
     skipped = [*map(str, comparison.skipped)]
     boards = [board for board in comparison.leaderboards if board.metric in METRICS]
     if not boards:

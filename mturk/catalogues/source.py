@@ -19,7 +19,7 @@ from mturk.catalogues import (
     untranslated,
 )
 from mturk.kinds import get_kind
-from mturk.kinds.registry import GROUP, kind_names
+from mturk.kinds.registry import GROUP, kind_locations
 from mturk.kinds.texts import (
     SHARED_FILE,
     built_in_texts,
@@ -67,8 +67,7 @@ def source_texts() -> Mapping[str, str]:
 
 def _pages() -> Iterator[tuple[str, str]]:
     """Yield package and name of each file of texts of the built-in kinds."""
-    for kind in kind_names():
-        package = get_kind(kind).package
+    for package in dict.fromkeys(get_kind(kind).package for kind in kind_locations()):
         if package.startswith(f"{GROUP}."):
             yield from ((package, name) for name in translated_files(package))
 

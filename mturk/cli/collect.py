@@ -94,6 +94,7 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
     giccs annotate collect -o judgments.csv
     giccs annotate collect -o judgments.csv --offline
     giccs annotate collect -o judgments.csv --worker-ids real
+    giccs annotate collect -o judgments.csv --anchors anchors.csv
     """,
     interrupt_message="collected assignments are stored in {ledger}; run the same command to continue",
 )
@@ -102,6 +103,11 @@ def _compute_status(study: PublishedStudy, trials: int, target: float) -> Status
 @option(
     "-o --output",
     "Output file.  [default: judgments.csv, conditions.csv, verification.csv or relabel.csv]",
+    type=OUTPUT, metavar="FILE",
+)  # fmt: skip
+@option(
+    "--anchors",
+    "Output file of the anchors, for a study published with --anchors.",
     type=OUTPUT, metavar="FILE",
 )  # fmt: skip
 @workers_option
@@ -114,13 +120,15 @@ def collect(
     ledger: str,
     endpoint: str | None,
     output: str | None,
+    anchors: str | None,
     worker_ids: str | None,
     offline: bool,
 ) -> None:
     """Collect submitted assignments, and write judgments, conditions or labels of conditions.
 
     Can be run repeatedly at any time. The ledger stores the original answers; the file has one line per
-    valid, not rejected answer to a tuple (two for written conditions). Comments are copied verbatim: check
+    valid, not rejected answer to a tuple (two for written conditions), that of --anchors one per rated
+    candidate, or per candidate of a question with marks. Comments are copied verbatim: check
     them for personal data before you share the file.
     """
     from mturk.kinds import get_kind
@@ -137,9 +145,11 @@ def collect(
             judgments = read_valid_answers(
                 opened_ledger, worker_names(opened_ledger, None, worker_ids)
             )
+            _check_anchors(opened_ledger, anchors)
             n_assignments = len(opened_ledger.assignments())
     else:
         with open_study(console, ledger, endpoint) as study:
+            _check_anchors(study.ledger, anchors)
             collected = study.collect()
             judgments = read_valid_answers(
                 study.ledger, worker_names(study.ledger, study.client, worker_ids)
@@ -147,13 +157,33 @@ def collect(
             n_assignments = len(study.ledger.assignments())
     output = output or get_kind(judgments.kind).file
     write_answers(judgments, output)
+    anchor_document = _write_anchors(judgments, anchors) if anchors else {}
     for message in judgments.notes():
         console.note(f"note: {message}")
-    document = _document(collected, judgments, n_assignments, output)
+    if judgments.anchors and not anchors:
+        console.note(
+            f"note: {len(judgments.anchors)} answers to anchors are not written; expected --anchors FILE"
+        )
+    document = _document(collected, judgments, n_assignments, output) | anchor_document
     if output == "-":
         console.note(_text(document, judgments.kind))
     else:
         console.answer(_text(document, judgments.kind), document)
+
+
+def _check_anchors(ledger: Ledger, anchors: str | None) -> None:
+    if anchors and not ledger.anchors():
+        raise click.UsageError(
+            f"--anchors: the study of {ledger.path} has no anchors (giccs annotate publish --anchors)"
+        )
+
+
+def _write_anchors(answers: ValidAnswers, path: str) -> dict[str, Any]:
+    from mturk.kinds.tuples.anchors import count_skipped, write_answers
+
+    n_rows = write_answers(answers.anchors, path)
+    n_skipped = count_skipped(answers.anchors)
+    return {"anchors": {"output": path, "rows": n_rows, "skipped": n_skipped}}
 
 
 def _document(
@@ -185,6 +215,15 @@ def _text(document: dict[str, Any], kind: str) -> str:
     return (
         f"{document['output']}: {document[noun]} {noun} by {document['annotators']} annotators "
         f"from {document['assignments']} assignments, {document['new']} of them new"
+        + _anchor_text(document)
+    )
+
+
+def _anchor_text(document: dict[str, Any]) -> str:
+    if not (anchors := document.get("anchors")):
+        return ""
+    return (
+        f"\n{anchors['output']}: {anchors['rows']} answers to anchors, {anchors['skipped']} skipped"
     )
 
 

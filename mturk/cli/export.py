@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from bws.base.commands import Console, command
 from bws.base.options import OUTPUT_FOLDER
 from bws.cli.options import option
@@ -23,8 +25,8 @@ from mturk.cli.publish import plan_of, study_options
 )  # fmt: skip
 @option("-o --output folder", "Output folder.", required=True, type=OUTPUT_FOLDER, metavar="FOLDER")
 def export(
-    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
-    tool: str, folder: str,
+    console: Console, tuples: str, anchors: str | None, dialogues: str | None, language: str | None,
+    config: str | None, tool: str, folder: str,
 ) -> None:  # fmt: skip
     """Write the tuples of a study as a project of another annotation tool.
 
@@ -35,6 +37,11 @@ def export(
     """
     from mturk.export import export_study, exported_study
 
+    if anchors is not None:
+        message = (
+            "--anchors: other tools show all candidates at once, and their results have no anchors"
+        )
+        raise click.UsageError(f"{message}; expected giccs annotate publish")
     study = exported_study(plan_of(tuples, dialogues, language, config))
     files = [str(path) for path in export_study(study, tool, folder)]
     document = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,11 @@ def study_options(function: Any) -> Any:
             "images.",
             type=INPUT, metavar="FILE",
         ),
+        option(
+            "--anchors",
+            "Plan of anchors of the dialogues (CSV), which workers answer after the tuples.",
+            type=INPUT, metavar="FILE",
+        ),
         click.argument("tuples", type=INPUT, metavar="TUPLES"),
     ):  # fmt: skip
         function = add(function)
@@ -117,8 +123,8 @@ def accept_and_ignore(*ignored_options: Callable[[Any], Any]) -> Callable[[Any],
 @endpoint_option
 @accept_and_ignore(ledger_option, yes_option)
 def estimate(
-    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
-    endpoint: str,
+    console: Console, tuples: str, anchors: str | None, dialogues: str | None, language: str | None,
+    config: str | None, endpoint: str,
 ) -> None:  # fmt: skip
     """Estimate the cost of a study and the hourly wage of its workers.
 
@@ -131,7 +137,7 @@ def estimate(
 
     with arguments():
         service = resolve(endpoint, insist_on_production=True)  # the service is not called
-    study = _plan_study(console, tuples, dialogues, language, config)
+    study = _plan_study(console, tuples, dialogues, language, config, anchors)
     price = _estimate_cost(study)
     _warn_about_wage(console, price, config)
     console.answer(
@@ -158,8 +164,8 @@ def estimate(
 )  # fmt: skip
 @accept_and_ignore(endpoint_option, ledger_option, yes_option)
 def preview(
-    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
-    number: int, output: str, browser: bool,
+    console: Console, tuples: str, anchors: str | None, dialogues: str | None, language: str | None,
+    config: str | None, number: int, output: str, browser: bool,
 ) -> None:  # fmt: skip
     """Write the page of a HIT as shown to workers in the preview, and open it.
 
@@ -169,7 +175,7 @@ def preview(
     from bws.base.text import write_atomic
     from mturk.kinds.pages import preview_page
 
-    plans = _plan_study(console, tuples, dialogues, language, config).hits
+    plans = _plan_study(console, tuples, dialogues, language, config, anchors).all_hits
     if number > len(plans):
         raise click.BadParameter(
             f"{number} is out of range; expected 1 to {len(plans)}", param_hint="--hit"
@@ -192,6 +198,7 @@ def preview(
     giccs annotate publish tuples.csv --dialogues dialogues.jsonl --config hits.toml --ledger study.db
     giccs annotate publish tuples.csv --dialogues dialogues.jsonl --endpoint https://work.example.org
     giccs annotate publish pairs.csv --config conditions.toml
+    giccs annotate publish tuples.csv --dialogues dialogues.jsonl --anchors plan.csv
     """,
     interrupt_message="published HITs are recorded in {ledger}; run the same command to publish the rest",
 )
@@ -210,14 +217,16 @@ def preview(
 @ledger_option
 @yes_option
 def publish(
-    console: Console, tuples: str, dialogues: str | None, language: str | None, config: str | None,
-    endpoint: str | None, insist_on_production: bool, ledger: str, yes: bool,
+    console: Console, tuples: str, anchors: str | None, dialogues: str | None, language: str | None,
+    config: str | None, endpoint: str | None, insist_on_production: bool, ledger: str, yes: bool,
 ) -> None:  # fmt: skip
     """Create the HITs of a study, each exactly once.
 
     TUPLES is a tuples file whose groups are dialogue ids or, depending on the setting `kind`, a table of
     sentence pairs or of pairs with conditions. All HITs are rendered, checked and priced before the first
-    call. After an interruption, run the same command to continue; existing HITs are detected. For remote
+    call. After an interruption, run the same command to continue; existing HITs are detected. With --anchors,
+    HITs of their own follow, in which each assignment of a dialogue gets one anchor of the plan; they can be
+    added to a published study. For remote
     services, the cost must be typed to confirm; with --yes only if the pay per hour is below 5 or above 100
     dollars, since the reward may be in cents.
     """
@@ -228,7 +237,7 @@ def publish(
         service = resolve(
             endpoint or _published_at(ledger) or "local", insist_on_production=insist_on_production
         )
-    study = _plan_study(console, tuples, dialogues, language, config)
+    study = _plan_study(console, tuples, dialogues, language, config, anchors)
     price = _estimate_cost(study)
     _check_limit(price, study.settings, config)
     _warn_about_wage(console, price, config)
@@ -255,11 +264,20 @@ def _publish(
     from mturk.money import unusual_pay
     from mturk.study.publish import adopt_hits, create_hits, unpublished_cost, unpublished_hits
 
-    if ledger.is_published():
+    is_published = ledger.is_published()
+    if is_published:
         record_address(console, client, ledger, service)
+    elif study.anchors and study.rounds:
+        message = (
+            "tuples in rounds have no anchors before the last round; publish without --anchors now, and with "
+            "it after the last round"
+        )
+        raise click.UsageError(message)
     ledger.start_study(
         service.url, study.settings, study.hits, time.time(), study.rounds, study.controls
     )
+    if study.anchors:
+        ledger.add_anchors(study.anchors, study.settings.assignments)
     before = len(ledger.hits()) - len(unpublished_hits(ledger))
     adoption = adopt_hits(client, ledger)
     _warn_about_duplicates(console, adoption)
@@ -292,11 +310,18 @@ def _plan_study(
     dialogues: str | None,
     language: str | None,
     config: str | None,
+    anchors: str | None,
 ) -> PlannedStudy:
     from mturk.catalogues.source import page_notes
 
     study = plan_of(tuples, dialogues, language, config)
     folders = () if config in (None, "-") else (Path(str(config)).absolute().parent,)
+    if anchors is not None:
+        from mturk.kinds.tuples.anchors.plan import plan_anchors
+
+        planned_anchors = plan_anchors(anchors, study, folders)
+        notes = (*study.notes, *planned_anchors.notes)
+        study = replace(study, anchors=planned_anchors, notes=notes)
     for text in (*study.notes, *page_notes(study.settings, folders)):
         console.note(f"note: {text}")
     return study
@@ -316,7 +341,7 @@ def plan_of(
 def _estimate_cost(study: PlannedStudy) -> CostEstimate:
     from mturk.study.cost import estimate_cost
 
-    return estimate_cost([study.settings.assignments] * len(study.hits), study.settings)
+    return estimate_cost([study.settings.assignments] * len(study.all_hits), study.settings)
 
 
 def _document(price: CostEstimate, service: Endpoint) -> dict[str, Any]:

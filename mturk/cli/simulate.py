@@ -53,7 +53,15 @@ non_negative_type = Number(0, 1e6)
     default=0.0,
     metavar="SD",
 )
-@option("--careless", "Share of tuples answered at random.", type=share_type, default=0.0)
+@option(
+    "--careless", "Share of tuples and anchors answered at random.", type=share_type, default=0.0
+)
+@option(
+    "--middle",
+    "Share of anchors answered with 50, or without a mark.",
+    type=share_type,
+    default=0.0,
+)
 @option(
     "--return-rate returns",
     "Share of returned HITs.",

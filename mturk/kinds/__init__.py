@@ -56,6 +56,8 @@ class ExpectedTuple:
     """Purpose of the tuple in its round: warmup, adaptive or audit."""
     control: str = ""
     """Control items of the tuple, as in the column ``control``."""
+    assignment_number: int = 0
+    """For anchors: number of the assignment among those of the HIT, from 0, which selects the slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ class Behaviour:
     disagreement: float = 0.0
     """Standard deviation of a worker's constant deviation per item, as in `bws.simulate`."""
     careless: float = 0.0
-    """Share of tuples answered at random."""
+    """Share of tuples and anchors answered at random."""
+    middle: float = 0.0
+    """Share of anchors answered with 50, or without a mark."""
     returns: float = 0.0
     """Share of accepted HITs that are returned."""
     abandons: float = 0.0
@@ -99,12 +103,19 @@ class Behaviour:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        shares = {"careless": self.careless, "returns": self.returns, "abandons": self.abandons}
+        shares = {
+            "careless": self.careless, "middle": self.middle, "returns": self.returns,
+            "abandons": self.abandons,
+        }  # fmt: skip
         problems = [
             f"{name} is {share}; expected a share from 0 to 1"
             for name, share in shares.items()
             if not 0 <= share <= 1
         ]
+        if not problems and self.careless + self.middle > 1:
+            problems.append(
+                f"careless plus middle is {self.careless + self.middle}; expected at most 1"
+            )
         if self.returns == 1:
             problems.append("returns is 1; expected less, since the simulation would never end")
         numbers = {"noise": self.noise, "disagreement": self.disagreement, "pace": self.pace}
@@ -242,7 +253,7 @@ def get_kind(name: str) -> HitKind:
     'pair'
     """
     names = kind_names()
-    if name not in names:
+    if name not in kind_locations():
         expected = f"{', '.join(names[:-1])} or {names[-1]}"
         raise ValueError(f"kind is {name!r}; expected {expected}")
     kind = pkgutil.resolve_name(kind_locations()[name])

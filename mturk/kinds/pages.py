@@ -32,15 +32,19 @@ def environment(package: str) -> Any:
 
 
 def render_page(
-    package: str, settings: Settings, expected_tuples: Sequence[ExpectedTuple], **values: Any
+    package: str,
+    settings: Settings,
+    expected_tuples: Sequence[ExpectedTuple],
+    own_texts: Mapping[str, Any] | None = None,
+    **values: Any,
 ) -> str:
     """Render ``page.html`` of a kind as HTML, with every text escaped once.
 
-    expected_tuples: tuples embedded in the page, see `mturk.answers.expected_tuples_in_page`. values: further
-    template variables besides texts, direction, consent, comment_field, expected_seconds, tuples_script and
-    tuples_json.
+    expected_tuples: tuples embedded in the page, see `mturk.answers.expected_tuples_in_page`. own_texts:
+    texts of the page instead of those of the kind. values: further template variables besides texts,
+    direction, consent, comment_field, expected_seconds, tuples_script and tuples_json.
     """
-    texts = page_texts(package, settings.language, settings.texts)
+    texts = own_texts or page_texts(package, settings.language, settings.texts)
     html: str = (
         environment(package)
         .get_template("page.html")

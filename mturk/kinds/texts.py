@@ -285,7 +285,7 @@ def _value_problems(table: Mapping[str, Any]) -> Iterator[str]:
     except ValueError as error:
         yield f"language: {error}"
     for name, limit in HIT.items():
-        if problem := limit.problem(table["hit"][name].strip()):
+        if "hit" in table and (problem := limit.problem(table["hit"][name].strip())):
             yield f"hit.{name}: {problem}"
     for name in ("best", "worst"):
         if isinstance(words := table.get(name), list) and len(words) != 3:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from bws.base.rows import csv_text
 from mturk import answers
 from mturk.kinds import ExpectedTuple, get_kind
+from mturk.kinds.registry import ANCHORS
 from mturk.study.ledger import Assignment, Hit, Ledger, LedgerStudy
 from mturk.study.review import work_seconds
 from mturk.study.valid_answers import expected_tuples
@@ -154,12 +155,17 @@ def _rate(statuses: Sequence[str]) -> str:
 
 
 def _input_cells(tuples: Sequence[ExpectedTuple]) -> Cells:
+    """Return the tuples of a HIT; anchors are no tuples, and their answers keep the names of the form."""
     cells: Cells = {}
-    for part, expected in enumerate(tuples, start=1):
+    for part, expected in enumerate(_without_anchors(tuples), start=1):
         items = {f"item{position}": item for position, item in enumerate(expected.items, start=1)}
         values = {"tuple_id": expected.tuple_id, "group": expected.group, **items}
         cells |= {f"Input.{part}.{name}": value for name, value in values.items()}
     return cells
+
+
+def _without_anchors(tuples: Sequence[ExpectedTuple]) -> list[ExpectedTuple]:
+    return [expected for expected in tuples if expected.kind not in ANCHORS]
 
 
 def _answer_cells(assignment: Assignment, tuples: Sequence[ExpectedTuple]) -> tuple[Cells, bool]:
@@ -169,7 +175,7 @@ def _answer_cells(assignment: Assignment, tuples: Sequence[ExpectedTuple]) -> tu
     except ValueError:
         return {}, False
     cells: Cells = {}
-    for part, expected in enumerate(tuples, start=1):
+    for part, expected in enumerate(_without_anchors(tuples), start=1):
         kind = get_kind(expected.kind)
         names = kind.columns(expected.tuple_id)
         values = {column: fields.pop(name, "") for column, name in names.items()}

@@ -20,7 +20,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from bws.base.problems import InputError, Problem
-from mturk.study.plan import HitPlan, Rounds
+from mturk.study.plan import HitPlan, PlannedAnchors, Rounds
 from mturk.study.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ PROGRAMMING_ERRORS = (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.
 AUDIT_NOTE = "audit"
 ROUNDS_NOTE = "rounds"
 CONTROLS_NOTE = "controls"
+ANCHORS_NOTE = "anchors"
 DAMAGED = "is damaged ({}); restore a backup, then publish and collect again"
 CHANGEABLE_SETTINGS = frozenset(
     ["lifetime", "spending_limit", "expected_seconds", "currency", "exchange_rate", "minimum_wage"]
@@ -329,6 +330,27 @@ class Ledger:
                 self._set(f"note {key}", text)
         return len(numbered)
 
+    def add_anchors(self, anchors: PlannedAnchors, max_assignments: int) -> int:
+        """Record the HITs of the anchors; return the number of new ones. The call can be repeated.
+
+        Raises InputError if the ledger contains other anchors.
+        """
+        text = self.get_note(ANCHORS_NOTE)
+        if text and json.loads(text)["digest"] != anchors.digest:
+            message = (
+                "contains other anchors: their plan, tuples, dialogues or settings have changed"
+            )
+            raise _input_error(self.path, f"{message}; a study has one plan of anchors")
+        parts = [part.tuple_id for plan in anchors.hits for part in plan.parts]
+        note = {"kind": anchors.kind, "digest": anchors.digest, "parts": parts}
+        text = json.dumps(note, ensure_ascii=False)
+        return self.add_hits(anchors.hits, max_assignments, notes=[(ANCHORS_NOTE, text)])
+
+    def anchors(self) -> dict[str, str]:
+        """Return the kind of each part that is an anchor; empty for a study without anchors."""
+        note = json.loads(self.get_note(ANCHORS_NOTE) or "{}")
+        return {str(part_id): str(note["kind"]) for part_id in note.get("parts", ())}
+
     def rounds(self) -> Rounds:
         """Return the rounds of the tuples; empty for a study without rounds."""
         text = self.get_note(ROUNDS_NOTE)
@@ -349,8 +371,13 @@ class Ledger:
         cursor = self.connection.execute("SELECT question FROM hit WHERE number = ?", [number])
         return str(cursor.fetchone()[0])
 
+    def tuple_parts(self) -> tuple[LedgerPart, ...]:
+        """Return the parts that are no anchors, by HIT and position."""
+        anchors = self.anchors()
+        return tuple(part for part in self.parts() if part.tuple_id not in anchors)
+
     def parts(self) -> tuple[LedgerPart, ...]:
-        """Return all tuples by HIT and position."""
+        """Return all tuples and anchors by HIT and position."""
         rows = self.connection.execute(
             "SELECT number, position, tuple_id, grp, items FROM part ORDER BY number, position"
         )

@@ -54,6 +54,19 @@ class HitPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedAnchors:
+    """The planned anchors of a study of tuples, which have HITs of their own."""
+
+    kind: str
+    """Name of the kind of their parts: rating or mark."""
+    hits: tuple[HitPlan, ...]
+    digest: str
+    """SHA-256 digest of plan and page."""
+    notes: tuple[str, ...] = ()
+    """Remarks for the requester."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedStudy:
     """A planned study."""
 
@@ -64,6 +77,12 @@ class PlannedStudy:
     rounds: Rounds = field(default_factory=dict)
     controls: Mapping[str, str] = field(default_factory=dict)
     """Tuple id -> column ``control``, for tuples with control items."""
+    anchors: PlannedAnchors | None = None
+
+    @property
+    def all_hits(self) -> tuple[HitPlan, ...]:
+        """The HITs of tuples, then those of anchors."""
+        return (*self.hits, *(self.anchors.hits if self.anchors else ()))
 
 
 def study_digest(page_contents: Sequence[Any], settings: Settings, page: Sequence[Any]) -> str:

@@ -112,7 +112,7 @@ def study_tuples(ledger: Ledger, first: int = 1, last: float = math.inf) -> Tupl
     from bws.adaptive import join_rounds
     from bws.files import read_tuples
 
-    parts = {part.tuple_id: part for part in ledger.parts()}
+    parts = {part.tuple_id: part for part in ledger.tuple_parts()}
     sizes = {len(part.items) for part in parts.values()}
     if get_kind(ledger.study().settings.kind).answer != "judgment" or len(sizes) != 1:
         message = "rounds require a study of tuples of one size, with best and worst answers"
@@ -275,7 +275,7 @@ def summarize_rounds(ledger: Ledger, answers: ValidAnswers, tuples: Tuples) -> l
     """Return answers, time and pay of each round."""
     settings = ledger.study().settings
     parts_of_hit: dict[int, list[str]] = {}
-    for part in ledger.parts():
+    for part in ledger.tuple_parts():
         parts_of_hit.setdefault(part.number, []).append(part.tuple_id)
     round_of = dict(zip(tuples.ids, map(int, tuples.columns["round"]), strict=True))
     empty = RoundSummary(0, 0, 0, 0, None, None, Decimal("0.00"))
@@ -286,7 +286,7 @@ def summarize_rounds(ledger: Ledger, answers: ValidAnswers, tuples: Tuples) -> l
             old, tuples=old.tuples + 1, audit=old.audit + (purpose == "audit"),
             judgments=old.judgments + answers.answers_per_tuple[identity],
         )  # fmt: skip
-    for hit in ledger.hits():
+    for hit in (hit for hit in ledger.hits() if hit.number in parts_of_hit):
         old = summaries[round_of[parts_of_hit[hit.number][0]]]
         hit_cost = cost(settings.reward, hit.max_assignments)
         summaries[old.number] = replace(old, cost=old.cost + hit_cost)

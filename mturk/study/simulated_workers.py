@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -300,6 +300,8 @@ class _Worker:
     def _submit(self, page: Page, tuples: Sequence[ExpectedTuple], pace: float) -> Page | None:
         query = parse_qs(urlsplit(page.frame or "").query)
         fields = [("assignmentId", query["assignmentId"][0])]
+        number = int(query.get("assignmentNumber", ["0"])[0])
+        tuples = [replace(expected, assignment_number=number) for expected in tuples]
         fields += simulate_answer(tuples, self.truth, self.behaviour, self.name, pace)
         response = self.browser.post(f"{query['turkSubmitTo'][0]}/mturk/externalSubmit", fields)
         if response.status != 200:

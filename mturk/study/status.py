@@ -77,6 +77,8 @@ class Status:
     """Reasons for missing statistics."""
     notes: Sequence[str] = ()
     kind: str = DEFAULT_KIND
+    answers_per_anchor: Mapping[str, int] = field(default_factory=dict)
+    """Id of an anchor -> number of valid answers; empty for a study without anchors."""
 
     @property
     def share(self) -> float:
@@ -87,8 +89,9 @@ class Status:
 
     @property
     def complete(self) -> bool:
-        """Whether every tuple has the required judgments."""
-        return all(n >= self.answers_required for n in self.answers_per_tuple.values())
+        """Whether every tuple has the required judgments, and every anchor the required answers."""
+        counts = (*self.answers_per_tuple.values(), *self.answers_per_anchor.values())
+        return all(n >= self.answers_required for n in counts)
 
     def document(self) -> dict[str, Any]:
         """Return the status for JSON; times are seconds since 1970."""
@@ -104,6 +107,7 @@ class Status:
                 "with": dict(sorted(Counter(self.answers_per_tuple.values()).items())),
                 "judgments": dict(self.answers_per_tuple),
             },
+            **({"anchors": dict(self.answers_per_anchor)} if self.answers_per_anchor else {}),
             "pace": {
                 "per_hour": self.pace.per_hour, "end": self.pace.end, "reason": self.pace.reason
             },
@@ -135,6 +139,10 @@ class Status:
             f"{counts.submitted} pending review", f"{counts.approved} approved",
             f"{counts.rejected} rejected",
         ]  # fmt: skip
+        anchors = self.answers_per_anchor.values()
+        n_answers = sum(min(n, self.answers_required) for n in anchors)
+        n_required = self.answers_required * len(anchors)
+        anchor_line = [f"anchors      {n_answers} of {n_required} answers"] if anchors else []
         speed = self.pace.reason
         if not math.isnan(self.pace.per_hour):
             number = self.pace.per_hour
@@ -148,6 +156,7 @@ class Status:
             [
                 f"HITs         {hits}",
                 f"assignments  {counts.wanted} required: {', '.join(states)}",
+                *anchor_line,
                 f"pace         {speed}",
             ]
         )
@@ -211,6 +220,7 @@ def study_status(
         reasons=reasons,
         notes=valid_answers.notes(),
         kind=valid_answers.kind,
+        answers_per_anchor=valid_answers.answers_per_anchor,
     )
 
 

@@ -63,6 +63,7 @@ def plan_top_up(ledger: Ledger, hits: Listing, valid_answers: ValidAnswers) -> T
     """
     settings = ledger.study().settings
     expected_answers = _expected_answers(ledger, hits)
+    collected = {**valid_answers.answers_per_tuple, **valid_answers.answers_per_anchor}
     reopen: list[Hit] = []
     extensions: list[Action] = []
     republish: list[tuple[Hit, int]] = []
@@ -71,7 +72,7 @@ def plan_top_up(ledger: Ledger, hits: Listing, valid_answers: ValidAnswers) -> T
     for members, parts in _pages(ledger):
         needs = {
             part.tuple_id: settings.assignments
-            - valid_answers.answers_per_tuple[part.tuple_id]
+            - collected[part.tuple_id]
             - sum(expected_answers[hit.number] for hit in members)
             for part in parts
         }

@@ -56,10 +56,14 @@ class ValidAnswers:
     kind: str = DEFAULT_KIND
     answers: tuple[ValidAnswer, ...] = ()
     """Valid answers in the order of submission."""
+    anchors: tuple[ValidAnswer, ...] = ()
+    """Valid answers to anchors in the order of submission."""
+    answers_per_anchor: Mapping[str, int] = field(default_factory=dict)
+    """Id of an anchor -> number of valid answers, for all anchors of the study."""
 
     def notes(self) -> list[str]:
         """Return messages on excluded answers."""
-        part = get_kind(self.kind).part
+        part = get_kind(self.kind).part + (" or anchor" if self.answers_per_anchor else "")
         messages = [
             f"excluded: {n} {REASONS[reason].format(part)}" for reason, n in self.counts.items()
         ]
@@ -71,9 +75,10 @@ class ValidAnswers:
 
 
 def expected_tuples(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
-    """Return HIT id -> tuples (pairs, triplets), for all existing HITs."""
+    """Return HIT id -> tuples (pairs, triplets) or anchors, for all existing HITs."""
     kind = ledger.study().settings.kind
     ids = {hit.number: hit.hit_id for hit in ledger.hits() if hit.hit_id}
+    anchors = ledger.anchors()
     tuples_by_hit: dict[str, list[ExpectedTuple]] = {str(hit_id): [] for hit_id in ids.values()}
     rounds, controls = ledger.rounds(), ledger.controls()
     for part in ledger.parts():
@@ -84,7 +89,7 @@ def expected_tuples(ledger: Ledger) -> dict[str, list[ExpectedTuple]]:
                     part.tuple_id,
                     part.group,
                     part.items,
-                    kind,
+                    anchors.get(part.tuple_id, kind),
                     round_number,
                     purpose,
                     controls.get(part.tuple_id, ""),
@@ -114,16 +119,26 @@ def read_valid_answers(
     assignments = [one for one in ledger.assignments() if one.collected_at <= collected_until]
     for assignment in sorted(assignments, key=lambda assignment: assignment.submit_time or 0.0):
         _sort_answers(assignment, tuples[assignment.hit_id], name, rows, excluded)
-    rows = _first_answers(rows, excluded)
-    counts = dict.fromkeys((part.tuple_id for part in ledger.parts()), 0)
-    for row in rows:
+    all_rows = _first_answers(rows, excluded)
+    rows = [row for row in all_rows if row.expected.kind == kind]
+    parts, anchors = ledger.tuple_parts(), ledger.anchors()
+    counts = dict.fromkeys([*(part.tuple_id for part in parts), *anchors], 0)
+    for row in all_rows:
         counts[row.expected.tuple_id] += 1
     judgments, n_without_order = get_kind(kind).judgments(rows, ledger.path) if rows else (None, 0)
     reasons = Counter(excluded_answer.reason for excluded_answer in excluded)
-    k = max((len(part.items) for part in ledger.parts()), default=0)
     return ValidAnswers(
-        judgments, counts, tuple(excluded), n_without_order, k, reasons, kind, tuple(rows)
-    )  # fmt: skip
+        judgments=judgments,
+        answers_per_tuple={part.tuple_id: counts[part.tuple_id] for part in parts},
+        excluded=tuple(excluded),
+        n_without_order=n_without_order,
+        k=max((len(part.items) for part in parts), default=0),
+        counts=reasons,
+        kind=kind,
+        answers=tuple(rows),
+        anchors=tuple(row for row in all_rows if row.expected.kind != kind),
+        answers_per_anchor={part_id: counts[part_id] for part_id in anchors},
+    )
 
 
 def write_answers(valid_answers: ValidAnswers, path: str | os.PathLike[str]) -> None:

@@ -9,12 +9,15 @@ from functools import cache
 
 import numpy as np
 import pytest
+import scipy.optimize
+import scipy.special
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bws.annotators import annotator_report
 from bws.base.problems import InputError, Problem
+from bws.design import make_tuples
 from bws.files import judgments_from_records
 from bws.records import Judgment, Judgments
 
@@ -248,6 +251,79 @@ def test_judgments_without_annotator_count_among_the_others():
     assert report.notes[0].startswith("1 judgments without annotator; they count only among")
 
 
+def judgments_of_tired_annotator(order, n_tuples=40):
+    """Return judgments of which `tired` gives the first half like the others, the second half at random."""
+    random_answer = random.Random(0)
+    design = make_tuples([f"i{n:02}" for n in range(20)], 4, count=n_tuples)
+    rows = []
+    for annotator in ("a", "b", "c", "tired"):
+        for n, members in enumerate(design.members):
+            items = [str(item) for item in design.items[members]]
+            best, worst = max(items), min(items)
+            is_late = annotator == "tired" and n >= n_tuples / 2
+            if is_late or random_answer.random() < 0.2:
+                best, worst = random_answer.sample(items, 2)
+            rows.append(Judgment(tuple(items), best, worst, annotator=annotator, tuple_id=f"t{n}"))
+    return judgments_from_records(sorted(rows, key=order))
+
+
+def test_less_exact_second_half_is_flagged():
+    report = annotator_report(judgments_of_tired_annotator(lambda row: row.annotator))
+    flagged = {each.annotator: each.flags for each in report.annotators if "worse" in each.flags}
+    assert set(flagged) == {"tired"}
+    (tired,) = (each for each in report.annotators if each.annotator == "tired")
+    assert tired.scale_first > tired.scale > tired.scale_second
+    assert any("second half of the judgments" in reason for reason in tired.reasons)
+
+
+def test_rows_sorted_by_tuple_have_no_halves():
+    report = annotator_report(judgments_of_tired_annotator(lambda row: row.tuple_id))
+    assert all(math.isnan(each.worse_p) and "worse" not in each.flags for each in report.annotators)
+
+
+def test_halves_are_compared_by_the_efficient_score():
+    """The p-value is that of derivatives by small differences, at a coefficient from a general optimiser."""
+    judgments = judgments_of_tired_annotator(lambda row: row.annotator, n_tuples=120)
+    (tired,) = (a for a in annotator_report(judgments).annotators if a.annotator == "tired")
+    is_own = judgments.annotator_of == judgments.annotators.tolist().index("tired")
+    own, others = judgments.select(is_own), judgments.select(~is_own)
+    counts = others.canonical.counts
+    balance = dict(zip(others.canonical.items, counts.best - counts.worst, strict=True))
+    n = dict(zip(others.canonical.items, counts.appearances, strict=True))
+    utility = np.array(
+        [
+            math.log((n[item] + balance[item] + 1) / (n[item] - balance[item] + 1))
+            for item in own.tuples.items
+        ]
+    )
+
+    def log_likelihood(coefficient, row):
+        u = coefficient * utility[own.tuples.members[own.tuple_of[row]]]
+        rest = [position for position in range(4) if position != own.best[row]]
+        best = u[own.best[row]] - scipy.special.logsumexp(u)
+        return best - u[own.worst[row]] - scipy.special.logsumexp(-u[rest])
+
+    rows = range(len(own))
+    common = scipy.optimize.minimize_scalar(
+        lambda x: -sum(log_likelihood(x, row) for row in rows), bounds=(0, 5), method="bounded"
+    ).x
+    values = np.array([[log_likelihood(common + d, row) for row in rows] for d in (-1e-4, 0, 1e-4)])
+    slope, curvature = (
+        (values[2] - values[0]) / 2e-4,
+        -(values[2] - 2 * values[1] + values[0]) / 1e-8,
+    )
+    first, second = np.split(np.stack((slope, curvature)), 2, axis=1)
+    information = first[1].sum(), second[1].sum()
+    variance = [
+        max(half[1].sum(), len(half[0]) / (len(half[0]) - 1) * (half[0] ** 2).sum())
+        for half in (first, second)
+    ]
+    weight = information[1] / sum(information), information[0] / sum(information)
+    score = weight[1] * second[0].sum() - weight[0] * first[0].sum()
+    z = score / math.sqrt(weight[0] ** 2 * variance[0] + weight[1] ** 2 * variance[1])
+    assert scipy.stats.norm.isf(tired.worse_p) == pytest.approx(-z, rel=0.03)
+
+
 def test_skipped_rows_are_reported():
     faults = (Problem("f.csv", 3, "best is empty"), Problem("f.csv", 3, "worst is empty"))
     judgments = replace(judged(CROWD), left_out=faults)
@@ -262,7 +338,15 @@ def test_no_annotators_is_an_input_error():
 @cache
 def crowd_report():
     judgments = judged({**CROWD, "odd": leaning}, n_tuples=24)
-    return judgments, str(annotator_report(judgments))
+    return judgments, without_halves(annotator_report(judgments))
+
+
+def without_halves(report):
+    """Return the table of a report without the halves of the judgments, which follow the rows."""
+    unknown = dict.fromkeys(("scale_first", "scale_second", "worse_p"), math.nan)
+    annotators = tuple(replace(each, **unknown) for each in report.annotators)
+    assert not any("worse" in each.flags for each in annotators)
+    return str(replace(report, annotators=annotators))
 
 
 @settings(deadline=None)
@@ -281,4 +365,4 @@ def test_order_of_rows_and_items_changes_nothing(draw):
         for ids, (_, on_screen) in zip(members, shuffled, strict=True)
     ]
     again = replace(again, shown=np.array(shown, dtype=np.int8))
-    assert str(annotator_report(again)) == expected
+    assert without_halves(annotator_report(again)) == expected

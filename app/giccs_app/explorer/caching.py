@@ -7,6 +7,9 @@ from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
+from bws.analysis.analysis import Answers
+from bws.analysis.judgments import ReliabilitySettings
+from bws.records import Judgments
 from bws.stats.estimates import Estimate
 from giccs_app.explorer.study import Study, load, stamp
 
@@ -55,6 +58,12 @@ def _load(
     state: str,
 ) -> Study:
     return load(data, judgments, results, ledger, model_judgments, item_texts, scores)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def reliability_of(key: str, _judgments: Judgments) -> Answers:
+    """Return the reliability of judgments with the default settings; key: changes with the judgments."""
+    return Answers(_judgments, ReliabilitySettings())
 
 
 def ceiling_of(study: Study) -> Mapping[str, Estimate] | None:

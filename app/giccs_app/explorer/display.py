@@ -50,6 +50,8 @@ MAX_ROWS_SHOWN = 500
 """Maximum number of rows sent to the browser; downloads contain all rows."""
 BY_JUDGMENT = {"tuple": "tuple", "annotator": "annotator"}
 """Parameters of the link -> columns by which a judgment is selected."""
+SECTIONS = ("scores", "items", "annotators")
+"""Names of the sections to which buttons of the verdict lead."""
 TEXT_COLUMNS = ("utterance",)
 """Columns of tables with complete texts that have long texts."""
 SELECTION = "selected"
@@ -531,8 +533,14 @@ def show_selected_item(study: Study, item: str | None, place: str = "") -> None:
             st.caption(say("page.select_plain_item" if study.is_plain else "page.select_item"))
 
 
+def section(name: str, title: str, help_text: str | None = None) -> None:
+    """Show the title of a section that `offer_view` can open, one of `SECTIONS`."""
+    with st.container(key=f"section-{name}"):
+        st.subheader(title, anchor=False, help=help_text)
+
+
 def offer_view(label: str, place: str = "", /, **parameters: str | None) -> None:
-    """Show a button that opens another view.
+    """Show a button that opens another view, at the `section` named `place` if it has one.
 
     label: key of its label, with `place` also the key of the button.
     """
@@ -541,7 +549,8 @@ def offer_view(label: str, place: str = "", /, **parameters: str | None) -> None
         key=f"{label} {place}".rstrip(),
         type="tertiary",
         icon=":material/open_in_new:",
-        on_click=links.go,
+        on_click=links.go_to,
+        args=(place,),
         kwargs=parameters,
     )
 

@@ -25,6 +25,7 @@ Read = Callable[[Texts], T]
 Write = Callable[[T], Texts]
 
 PARAMETERS, CHANGED, IGNORED = "link: parameters", "link: changed", "link: ignored"
+SECTION = "link: section"
 MAX_TEXT_LENGTH = 200
 """Maximum length of a text parameter."""
 
@@ -77,6 +78,18 @@ def ignore(key: str, value: str) -> None:
 def go(**parameters: str | None) -> None:
     """Set or remove (None) parameters; a callback for buttons: ``on_click=links.go``."""
     _set({key: None if new is None else (str(new),) for key, new in parameters.items()})
+
+
+def go_to(section: str, **parameters: str | None) -> None:
+    """Like `go`; the page then scrolls to the section, see `display.section`."""
+    st.session_state[SECTION] = section
+    go(**parameters)
+
+
+def section_to_open() -> str | None:
+    """Return the section to which this run scrolls; None for the top of the page."""
+    section: str | None = st.session_state.pop(SECTION, None)
+    return section
 
 
 def select(key: str, values: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from bws.base.problems import InputError
 from giccs.benchmark import SAMPLE
 from giccs_app.explorer import links
 from giccs_app.explorer.caching import study_of
-from giccs_app.explorer.display import show_problems
+from giccs_app.explorer.display import SECTIONS, show_problems
 from giccs_app.explorer.labels import LANGUAGES, current_language, literal, say
 from giccs_app.explorer.study import Study, TaskData
 from giccs_app.explorer.uploads import upload_files
@@ -22,6 +22,11 @@ from giccs_app.explorer.uploads import upload_files
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
 PLAIN_PAGES = ("overview", "annotation")
 """Pages about items without dialogues."""
+SCROLL = (
+    "<script>setTimeout(() => document.querySelector('.st-key-section-{section}')"
+    "?.scrollIntoView(), 500)</script>"
+)
+"""Scrolls to a section of `display.section`, when the charts above it have their heights."""
 STYLES = Path(__file__).with_name("styles.css")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 
@@ -52,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             import_module(f"giccs_app.explorer.{name}.page").show(study)
     except InputError as error:
         show_problems(say("page.cannot_read"), error.problems)
+    section = links.section_to_open()
+    if section in SECTIONS:
+        st.html(SCROLL.format(section=section), unsafe_allow_javascript=True)
     with warnings:
         for key, value in links.ignored().items():
             st.warning(

@@ -316,6 +316,8 @@ def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:
         for a, name in enumerate(names)
     ]
     n_numbered = sum(name.startswith("annotator ") for name in displayed)
+    if displayed == names:
+        return judgments, n_numbered
     return replace(judgments, annotators=np.array(displayed, dtype=object)), n_numbered
 
 

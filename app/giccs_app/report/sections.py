@@ -74,8 +74,9 @@ CITE = (
 def sections(inputs: Inputs) -> Iterator[Section]:
     """Yield the sections of a page in order; sections with missing files are omitted."""
     results, reliability_source = _source_of_results(inputs), None
+    answers_of = _study_answers(inputs)
     if inputs.judgments is not None or inputs.results:
-        yield _verdict_section(inputs)
+        yield _verdict_section(inputs, answers_of.get(RELIABILITY.name))
     if inputs.has(*inputs.study):
         yield _study_section(inputs)
     has_statistics = not statistics_problem(inputs)
@@ -84,8 +85,8 @@ def sections(inputs: Inputs) -> Iterator[Section]:
     if inputs.judgments is not None and inputs.judgments.is_adaptive:
         yield _stopping_section(inputs, inputs.judgments)
     elif inputs.judgments is not None:
-        for analysis, settings in STUDY_ANALYSES:
-            section, source = _analysis_section(inputs, inputs.judgments, analysis, settings)
+        for analysis, _ in STUDY_ANALYSES:
+            section, source = _analysis_section(inputs, analysis, answers_of[analysis.name])
             reliability_source = source if analysis is RELIABILITY else reliability_source
             yield section
     if inputs.judgments is not None:
@@ -98,7 +99,23 @@ def sections(inputs: Inputs) -> Iterator[Section]:
     yield Section("cite", "How to cite", cite, about_scores=False)
 
 
-def _verdict_section(inputs: Inputs) -> Section:
+def _study_answers(inputs: Inputs) -> dict[str, Answers]:
+    """Return the answers of each of `STUDY_ANALYSES`; none without judgments or for adaptive ones."""
+    if inputs.judgments is None or inputs.judgments.is_adaptive:
+        return {}
+    return {
+        analysis.name: _answers(inputs, inputs.judgments, analysis, settings)
+        for analysis, settings in STUDY_ANALYSES
+    }
+
+
+def _answers(inputs: Inputs, judgments: Judgments, analysis: Analysis, settings: Any) -> Answers:
+    """Return the answers of an analysis, by source and turns if it has parts."""
+    by = _group_values(inputs, judgments) if analysis.has_parts else None
+    return Answers(judgments, settings, by)
+
+
+def _verdict_section(inputs: Inputs, reliability: Answers | None) -> Section:
     """Return the answers to the questions of a study, as printed by giccs report --verdict."""
     from giccs.report.verdict import QUESTIONS, findings
     from giccs_app.explorer.study import under_pseudonyms
@@ -107,6 +124,7 @@ def _verdict_section(inputs: Inputs) -> Section:
     answers = findings(
         under_pseudonyms(judgments)[0] if judgments else None,
         _with_predictions(inputs, inputs.results),
+        reliability,
     )
     file = f" --judgments {inputs.judgments_file}" if judgments else ""
     allowed = " --allow-copies" if judgments and judgments.copies else ""
@@ -179,13 +197,12 @@ def _source_of_study(inputs: Inputs) -> Source:
 
 
 def _analysis_section(
-    inputs: Inputs, judgments: Judgments, analysis: Analysis, settings: Any
+    inputs: Inputs, analysis: Analysis, answers: Answers
 ) -> tuple[Section, Source]:
-    """Return the section of an analysis, by source and turns if it has parts, and its command's output."""
+    """Return the section of an analysis and its command's output."""
     from giccs_app.explorer.study import under_pseudonyms
 
-    by = _group_values(inputs, judgments) if analysis.has_parts else None
-    answers = Answers(judgments, settings, by)
+    judgments, settings = answers.judgments, answers.settings
     allowed = " --allow-copies" if judgments.copies else ""
     parts = f" --metadata {inputs.metadata_file} --by {','.join(BY)}" if analysis.has_parts else ""
     options = "".join(
@@ -212,7 +229,8 @@ def _further_sections(inputs: Inputs, judgments: Judgments) -> Iterator[Section]
     for name in further_analyses():
         try:
             analysis = load_further_analysis(name)
-            yield _analysis_section(inputs, judgments, analysis, analysis.settings())[0]
+            answers = _answers(inputs, judgments, analysis, analysis.settings())
+            yield _analysis_section(inputs, analysis, answers)[0]
         except ValueError as error:
             yield Section(name, name, [f"No result: {error}."])
         except (LookupError, TypeError) as error:

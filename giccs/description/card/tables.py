@@ -38,6 +38,7 @@ ITEM_COLUMNS = {
     "utterance_id": "id of the utterance, as in the judgments",
     "utterance": "the utterance that is compared with the last turn",
     "score": "similarity of the utterance and the last turn in the dialogue, from 0 (lowest) to 1 (highest)",
+    "absolute_score": "similarity on one scale for all dialogues, from 0 to 1, from answers to anchors",
 }
 TURN_COLUMNS = {"speaker": "speaker", "text": "text"}
 JUDGMENT_COLUMNS = {
@@ -116,16 +117,17 @@ class PublishedTable:
 def items_table(items: Sequence[Item]) -> PublishedTable:
     """Return a table with one row per item and the fields of the benchmark's JSON Lines.
 
-    ``turns`` is a list of structs (speaker, text). ``original_domain`` and ``language`` are columns if an
-    item has them.
+    ``turns`` is a list of structs (speaker, text). ``original_domain``, ``language`` and
+    ``absolute_score`` are columns if an item has them.
     """
     import polars as pl
 
     turn = pl.Struct(dict.fromkeys(TURN_COLUMNS, pl.String))
-    fields = {"n_turns": pl.Int32(), "turns": pl.List(turn), "score": pl.Float64()}
+    numbers = dict.fromkeys(("score", "absolute_score"), pl.Float64())
+    fields = {"n_turns": pl.Int32(), "turns": pl.List(turn), **numbers}
     schema = {name: fields.get(name, pl.String()) for name in ITEM_COLUMNS}
-    for name in ("original_domain", "language"):
-        if not any(getattr(item, name) for item in items):
+    for name in ("original_domain", "language", "absolute_score"):
+        if all(getattr(item, name) in ("", None) for item in items):
             del schema[name]
     rows = [{name: _value(item, name) for name in schema} for item in items]
     frame = pl.DataFrame(rows, schema=schema)

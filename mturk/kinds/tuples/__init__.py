@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mturk.study.plan import HitPart, PlannedStudy
     from mturk.study.settings import Settings
 
-__all__ = ["KIND", "Tuples"]
+__all__ = ["KIND", "Tuples", "hash_number", "true_scores", "worker_deviation"]
 
 COLUMNS = ("assignment_id", "seconds", "comment", "shown")
 """Additional columns of the judgments file, after the standard ones."""
@@ -129,7 +129,7 @@ class Tuples(HitKind):
     ) -> list[tuple[str, str]]:
         """Return the fields of an answer simulated from the true scores."""
         best, worst, shown_order = _simulate_judgment(
-            expected, _true_scores(expected, truth), behaviour, worker
+            expected, true_scores(expected, truth), behaviour, worker
         )
         return [
             (form.shown_field(expected.tuple_id), form.join_shown(shown_order)),
@@ -152,7 +152,8 @@ class Tuples(HitKind):
         write_atomic(path, f"{','.join(header)}\n")
 
 
-def _true_scores(expected: ExpectedTuple, truth: Truth) -> list[float]:
+def true_scores(expected: ExpectedTuple, truth: Truth) -> list[float]:
+    """Return the true score of each item; InputError if one has none."""
     values = [truth.get((expected.group, item), truth.get(("", item))) for item in expected.items]
     items_without_score = [
         item for item, value in zip(expected.items, values, strict=True) if value is None
@@ -182,7 +183,7 @@ def _simulate_judgment(
         members=np.arange(k, dtype=np.int32)[np.newaxis],
     )
     deviations = [
-        _worker_deviation(behaviour, worker, expected.group, item) for item in expected.items
+        worker_deviation(behaviour, worker, expected.group, item) for item in expected.items
     ]
     judgments = simulate(
         tuples,
@@ -190,7 +191,7 @@ def _simulate_judgment(
         1,
         noise=behaviour.noise,
         careless=behaviour.careless,
-        seed=_hash_number(behaviour.seed, worker, expected.group, expected.tuple_id),
+        seed=hash_number(behaviour.seed, worker, expected.group, expected.tuple_id),
     )
     order = (
         [expected.items[index] for index in judgments.shown[0]]
@@ -200,13 +201,13 @@ def _simulate_judgment(
     return expected.items[int(judgments.best[0])], expected.items[int(judgments.worst[0])], order
 
 
-def _worker_deviation(behaviour: Behaviour, worker: str, group: str, item: str) -> float:
+def worker_deviation(behaviour: Behaviour, worker: str, group: str, item: str) -> float:
     """Return a worker's deviation from the true score of an item, constant over tuples."""
-    share = ((_hash_number(behaviour.seed, "taste", worker, group, item) >> 11) + 0.5) / 2**53
+    share = ((hash_number(behaviour.seed, "taste", worker, group, item) >> 11) + 0.5) / 2**53
     return behaviour.disagreement * NormalDist().inv_cdf(share)
 
 
-def _hash_number(*parts: object) -> int:
+def hash_number(*parts: object) -> int:
     """Return a hash of all parts, an integer below 2**64."""
     return int.from_bytes(hashlib.sha256(json.dumps(parts).encode()).digest()[:8])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,11 @@ class Part:
     def item_ids(self) -> tuple[str, ...]:
         """Ids of the utterances."""
         return tuple(item.utterance_id for item in self.items)
+
+    @property
+    def spoken(self) -> list[tuple[str, str]]:
+        """Speaker and text of each turn."""
+        return [(turn.speaker, turn.text) for turn in self.dialogue.turns]
 
 
 def question_xml(parts: Sequence[Part], settings: Settings) -> str:
@@ -67,16 +72,12 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
     (True, True, False)
     """
     texts = page_texts(__package__, settings.language, settings.texts)
-    example = [
-        _turn(speaker, text, texts, settings.language)
-        for speaker, text in texts["example"]["turns"]
-    ]
     expected_tuples = [ExpectedTuple(part.tuple_id, part.group, part.item_ids) for part in parts]
     return render_page(
         str(__package__),
         settings,
         expected_tuples,
-        example_turns=_assign_sides(example),
+        example_turns=chat_turns(texts["example"]["turns"], texts, settings.language),
         example_options=texts["example"]["options"],
         dialogue_language=settings.dialogue_language,
         parts=[_part(part, texts, settings.dialogue_language) for part in parts],
@@ -85,9 +86,8 @@ def render(parts: Sequence[Part], settings: Settings) -> str:
 
 
 def _part(part: Part, texts: dict[str, Any], language: str) -> dict[str, Any]:
-    turns = [_turn(turn.speaker, turn.text, texts, language) for turn in part.dialogue.turns]
     return {
-        "turns": _assign_sides(turns),
+        "turns": chat_turns(part.spoken, texts, language),
         "options": part.items,
         "best_field": form.best_field(part.tuple_id),
         "worst_field": form.worst_field(part.tuple_id),
@@ -103,8 +103,17 @@ def _cloze(parts: Sequence[Part], settings: Settings) -> Cloze | None:
     return cloze_for(" ".join(part.tuple_id for part in parts), clozes) if clozes else None
 
 
-def _turn(speaker: str, text: str, texts: dict[str, Any], language: str) -> dict[str, str]:
-    return {"speaker": texts["speakers"].get(speaker, speaker), "text": text, "lang": language}
+def chat_turns(
+    turns: Iterable[tuple[str, str]], texts: Mapping[str, Any], language: str
+) -> list[dict[str, Any]]:
+    """Return (speaker, text) pairs for the template, with the page's names of speakers."""
+    names = texts["speakers"]
+    return _assign_sides(
+        [
+            {"speaker": names.get(speaker, speaker), "text": text, "lang": language}
+            for speaker, text in turns
+        ]
+    )
 
 
 def _assign_sides(turns: Sequence[dict[str, str]]) -> list[dict[str, Any]]:

@@ -50,7 +50,7 @@ def plan(
     """
     name = display_name(file)
     _check_language(dialogues, settings, name)
-    pages = _pages(_parts(tuples, dialogues, name), settings)
+    pages = pages_by_length(_parts(tuples, dialogues, name), settings)
     digest = _digest(pages, settings)
     return plan_hits(pages, settings, digest, question_xml, name, round_number)
 
@@ -89,7 +89,7 @@ def plan_notes(plans: Sequence[HitPlan], settings: Settings) -> list[str]:
 
 def _digest(pages: Sequence[Sequence[Part]], settings: Settings) -> str:
     """Return the digest of a study of tuples; see `mturk.study.plan.study_digest`."""
-    page_contents = [[_identity(part) for part in page] for page in pages]
+    page_contents = [[page_identity(part) for part in page] for page in pages]
     page = (
         settings.language, settings.dialogue_language, settings.consent, settings.comment_box,
         settings.language_check,
@@ -97,7 +97,8 @@ def _digest(pages: Sequence[Sequence[Part]], settings: Settings) -> str:
     return study_digest(page_contents, settings, page)
 
 
-def _identity(part: Part) -> list[Any]:
+def page_identity(part: Part) -> list[Any]:
+    """Return what identifies a part in the digest of a study."""
     turns = [asdict(turn) for turn in part.dialogue.turns]
     items = [[item.utterance_id, item.text] for item in part.items]
     return [part.tuple_id, part.dialogue.dialogue_id, turns, items]
@@ -127,7 +128,7 @@ def id_problems(identity: str) -> Iterator[str]:
         yield f"the id {identity!r} contains a control character; expected plain text in one line"
 
 
-def _pages(parts: Sequence[Part], settings: Settings) -> list[Page]:
+def pages_by_length(parts: Sequence[Part], settings: Settings) -> list[Page]:
     """Return pages with one part per stratum of dialogue length; remaining parts form the last page."""
     size = settings.dialogues_per_hit
     count, remainder = divmod(len(parts), size)

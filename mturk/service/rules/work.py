@@ -137,6 +137,15 @@ ASSIGNMENT = (
 ASSIGNMENT_BY_ID = Statement(
     ASSIGNMENT.where(assignment.c.assignment_id == bindparam("assignment_id"))
 )
+earlier = assignment.alias()
+EARLIER_ASSIGNMENTS = Statement(
+    select(func.count())
+    .select_from(earlier.join(assignment, earlier.c.hit_id == assignment.c.hit_id))
+    .where(
+        assignment.c.assignment_id == bindparam("assignment_id"),
+        earlier.c.number < assignment.c.number,
+    )
+)
 OPEN_ASSIGNMENTS = ASSIGNMENT.where(
     assignment.c.worker_id == bindparam("worker_id"), assignment.c.status == "Accepted"
 ).order_by(assignment.c.number)
@@ -425,6 +434,15 @@ class WorkerService:
         if row is None:
             raise WorkError("Unknown", "There is no such assignment.")
         return self._build_assignment(row)
+
+    def assignment_number(self, assignment_id: str) -> int:
+        """Return the number of an assignment among all of its HIT, in the order of acceptance, from 0.
+
+        It never changes, since returned and abandoned assignments count. A page chooses a variant by it.
+        """
+        with self.database.read() as connection:
+            values = {"assignment_id": assignment_id}
+            return int(EARLIER_ASSIGNMENTS.scalar(connection, values))
 
     def _build_assignment(self, row: Row[Any]) -> OpenAssignment:
         return OpenAssignment(

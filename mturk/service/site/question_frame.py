@@ -23,6 +23,7 @@ from mturk.question_xml import (
     Question,
     QuestionForm,
     read_question,
+    uses_assignment_number,
 )
 from mturk.service.rules.work import WorkError, WorkerService
 from mturk.service.site import texts
@@ -200,8 +201,11 @@ def question_frame(
             (origin_of(question.url), answers),
         )
     address = frame_link(site.frame_url, site.site_url, site.secret, view)
-    if is_first:
-        address = _with_query(address, {"firstTask": "true"})
+    parameters = {"firstTask": "true"} if is_first else {}
+    if assignment_id != NOT_AVAILABLE and uses_assignment_number(question_xml):
+        parameters["assignmentNumber"] = str(site.work.assignment_number(assignment_id))
+    if parameters:
+        address = _with_query(address, parameters)
     height = question.frame_height if isinstance(question, HTMLQuestion) else 0
     return QuestionFrame(
         address, SANDBOX, height or DEFAULT_HEIGHT_PIXELS, (f"{site.frame_url}/", answers)

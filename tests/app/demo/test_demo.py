@@ -174,12 +174,12 @@ def test_what_the_report_says_made_the_results_finds_them(first, folder, task):
     listed = re.findall(r"<li><code>(.+?)</code>", page)
     commands = {re.sub("</?span>", "", one).strip() for one in listed}
     (command,) = [
-        command for command in commands if command.startswith("giccs-eval") and task in command
+        command for command in commands if command.startswith("giccs eval") and task in command
     ]
     words = shlex.split(command)
     again = run(words, folder)
     assert again.returncode == 0, again.stderr
-    models = list(takewhile(lambda word: not word.startswith("-"), words[1:]))
+    models = list(takewhile(lambda word: not word.startswith("-"), words[2:]))
     assert again.stderr.count("existing result") == len(models) > 0
 
 

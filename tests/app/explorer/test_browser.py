@@ -226,6 +226,20 @@ def test_open_filter_leaf_and_follow_the_link(open_page, capsys):
     assert chat(other) == said
 
 
+@pytest.mark.parametrize("name", ["scores", "annotators", "items"])
+def test_evidence_of_the_verdict_opens_its_section(open_page, name):
+    page = open_page()
+    page.locator(f".st-key-overview-evidence-{name} button").click()
+    section = page.locator(f".st-key-section-{name}")
+    section.wait_for(state="attached")
+    at_rest(page)
+    page.wait_for_function(
+        "element => { const top = element.getBoundingClientRect().top;"
+        " return 0 <= top && top < innerHeight / 2; }",
+        arg=section.element_handle(),
+    )
+
+
 def test_german_and_back(open_page):
     from playwright.sync_api import expect
 

@@ -48,7 +48,7 @@ def test_items_have_their_texts_and_nothing_is_said_about_dialogues(opened, char
     for key in ("sizes", "ceiling", "by_subset", "description"):
         assert text_of(f"overview.{key}", "en") not in texts(app)
     assert [metric.label for metric in app.metric] == ["Items", "Judgments", "Annotators"]
-    assert "giccs-eval" not in texts(app)
+    assert "giccs eval" not in texts(app)
 
 
 def test_a_click_on_an_item_selects_it_and_an_arc_opens_its_judgments(opened, select, study):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from bws.analysis.analysis import Answers
+from bws.analysis.judgments import AGREEMENT
 from bws.base.commands import Console
 from bws.chance_agreement import agreement
 from bws.files import read_judgments
@@ -29,7 +30,7 @@ from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.report.content import Number, Source, chart_svg_for_page, resolve_pointer
 from giccs_app.report.html import write_page
 from giccs_app.report.inputs import Inputs
-from giccs_app.report.sections import STUDY_ANALYSES, _analysis_section
+from giccs_app.report.sections import STUDY_ANALYSES, _analysis_section, _study_answers
 from giccs_app.report.study_figures import analysis_figures
 from tests import in_process
 
@@ -288,7 +289,7 @@ def test_copied_judgments_have_a_warning_and_a_command_that_accepts_them(tmp_pat
     )
     write_benchmark(read_benchmark("giccs-sample").items, tmp_path / "benchmark.jsonl")
     inputs = Inputs(tmp_path, metadata_file="benchmark.jsonl")
-    section, source = _analysis_section(inputs, inputs.judgments, *STUDY_ANALYSES[0])
+    section, source = _analysis_section(inputs, AGREEMENT, _study_answers(inputs)["agreement"])
     assert section.text[-1].startswith("Warning: 200 of 400 judgments repeat annotator")
     assert source.command.startswith("giccs agreement judgments.csv --allow-copies --metadata")
     assert source.command.endswith(" --by source,n_turns --intervals --json")

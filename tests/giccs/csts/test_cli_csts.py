@@ -199,7 +199,7 @@ def test_the_help_of_every_command_loads_no_large_library():
     code = (
         "import sys\nfrom giccs.csts.cli import COMMANDS, main\n"
         "for name in sorted(COMMANDS, key=lambda name: name != 'pairs'):\n"
-        "    try: main([name, '--help'], prog_name='giccs-csts')\n"
+        "    try: main([name, '--help'], prog_name='giccs csts')\n"
         "    except SystemExit as end: assert not end.code\n"
         "    assert name != 'pairs' or 'numpy' not in sys.modules\n"
         "large = {'torch', 'transformers', 'accelerate', 'sklearn', 'spacy', 'scipy', 'polars',\n"

@@ -144,7 +144,7 @@ def test_help_loads_none_of_a_framework():
     code = (
         "import sys\nfrom giccs.evalrank.cli import main\n"
         "for name in ('build', 'levels', 'correlate'):\n"
-        "    try: main([name, '--help'], prog_name='giccs-evalrank')\n"
+        "    try: main([name, '--help'], prog_name='giccs evalrank')\n"
         "    except SystemExit as end: assert not end.code\n"
         "heavy = {'torch', 'transformers', 'sklearn', 'scipy', 'numpy', 'polars', 'altair'}\n"
         "print('LOADED', *(heavy & sys.modules.keys()))"

@@ -334,8 +334,8 @@ def test_the_commands_below_giccs_eval_have_help_and_fail_as_all_do(tmp_path):
     for name in ("export-lm-eval", "export-mteb"):
         assert f"  {name}" in giccs(EVAL, "--help", cwd=tmp_path).stdout
         shown = giccs(EVAL, name, "--help", cwd=tmp_path).stdout
-        assert shown.startswith(f"Usage: giccs eval {name} [OPTIONS]")
-        assert f"giccs eval {name} " in shown.partition("Example:")[2]
+        assert shown.startswith(f"Usage: {EVAL} {name} [OPTIONS]")
+        assert f"{EVAL} {name} " in shown.partition("Example:")[2]
         missing = giccs(EVAL, name, cwd=tmp_path)
         assert missing.returncode == 2
         assert "Missing option '-o'" in missing.stderr

@@ -127,8 +127,9 @@ def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFra
 
     Columns: annotator, judgments, compliance (share of the implied pairs that agree with the scores from the
     other annotators), majority (share of the best and worst answers that agree with the majority of the
-    others), scale with the limits of its interval, seconds and shortest (median and minimum time), place_p,
-    same_answer, flags (`bws.annotators.Flag`), reasons (texts), and ``best at N`` for each position on the
+    others), scale with the limits of its interval, scale_first and scale_second (of both halves), seconds and
+    shortest (median and minimum time), place_p, same_answer, flags (`bws.annotators.Flag`), reasons (texts),
+    and ``best at N`` for each position on the
     screen. Unknown values are null.
     """
     k = judgments.tuples.k
@@ -141,6 +142,8 @@ def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFra
             "scale": annotator.scale,
             "scale_low": annotator.scale_low,
             "scale_high": annotator.scale_high,
+            "scale_first": annotator.scale_first,
+            "scale_second": annotator.scale_second,
             "seconds": annotator.seconds,
             "place_p": annotator.place_p,
             "same_answer": annotator.same_answer,
@@ -156,7 +159,8 @@ def annotator_frame(judgments: Judgments, report: AnnotatorReport) -> pl.DataFra
     lists = {"flags": pl.List(pl.String)}
     frame = pl.DataFrame(rows, schema_overrides=lists, infer_schema_length=None).fill_nan(None)
     columns = ["annotator", "judgments", "flags", "compliance", "majority"]
-    columns += ["scale", "scale_low", "scale_high", "seconds", "shortest", "place_p"]
+    columns += ["scale", "scale_low", "scale_high", "scale_first", "scale_second"]
+    columns += ["seconds", "shortest", "place_p"]
     columns += ["same_answer", *(f"best at {n}" for n in range(1, k + 1)), "reasons"]
     frame = frame.join(extra, on="annotator", how="left")
     order = pl.col("flags").list.len()

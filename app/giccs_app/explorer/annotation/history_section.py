@@ -48,7 +48,7 @@ def show_history(
     st.subheader(say("annotation.history"), anchor=False)
     try:
         with st.spinner(say("annotation.computing")):
-            history = _history(key, judgments, times)
+            history = history_of(key, judgments, times)
             items = items_by_index(key, study.key, study, judgments)
     except ValueError as error:
         st.info(plain(local_remark(str(error))))
@@ -57,7 +57,8 @@ def show_history(
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _history(key: str, _judgments: Judgments, _times: NDArray[np.float64] | None) -> StudyHistory:
+def history_of(key: str, _judgments: Judgments, _times: NDArray[np.float64] | None) -> StudyHistory:
+    """Return the history of a study; key, times: see `show_history`."""
     return study_history(_judgments, times=_times)
 
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+import numpy as np
 import polars as pl
 import streamlit as st
+from numpy.typing import NDArray
 
-from bws.analysis.analysis import Answers
+from bws.analysis.analysis import Analysis, Answers
 from bws.analysis.judgments import (
     AGREEMENT,
     ANNOTATORS,
+    COMPONENTS,
+    CURVE,
     PAIRS,
     PAIRS_PICTURE,
+    PLAN,
     RELIABILITY,
     SCALES_PICTURE,
     AgreementSettings,
@@ -45,13 +50,14 @@ from giccs_app.explorer.annotation.data import (
     tuple_counts,
 )
 from giccs_app.explorer.annotation.exclusion import show_exclusion
-from giccs_app.explorer.annotation.history_section import show_history
+from giccs_app.explorer.annotation.history_section import history_of, show_history
 from giccs_app.explorer.annotation.models_section import show_people_and_models
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached, reliability_of
 from giccs_app.explorer.display import (
     BY_JUDGMENT,
     number_column,
     offer_dialogue,
+    section,
     show_chart,
     show_problems,
     show_result,
@@ -92,7 +98,7 @@ TITLES = (
         "duration",
         "place_p",
     ),
-    *("scale", "scale_low", "scale_high"),
+    *("scale", "scale_low", "scale_high", "scale_first", "scale_second"),
     *("same_answer", "look", "fine", "from", "to", "answer", "best", "worst", "place"),
     *("count", "low", "high", "expected", "comment", "dialogue"),
 )
@@ -131,13 +137,22 @@ def _is_available(study: Study, source: str) -> bool:
 
 def prepare(study: Study) -> None:
     """Compute what takes long in advance."""
-    if study.judgments is not None:
-        progress = _file_progress(study)
-        assert progress.judgments is not None
-        _figures(progress.key, progress.judgments)
-        with suppress(InputError, ValueError):  # told on the page
-            _agreement(progress.key, progress.judgments).result(ANNOTATORS)
-        _judgment_frame(progress.key, study.key, study, progress.judgments)
+    if study.judgments is None:
+        return
+    progress = _file_progress(study)
+    judgments, key = progress.judgments, progress.key
+    assert judgments is not None
+    _figures(key, judgments)
+    _item_indices(key, study.key, study, judgments)
+    computed: list[tuple[Answers, Analysis]] = [(_agreement(key, judgments), ANNOTATORS)]
+    if len(judgments) <= MAX_JUDGMENTS_AT_ONCE and not judgments.is_adaptive:
+        computed += [(reliability_of(key, judgments), each) for each in (RELIABILITY, PLAN, CURVE)]
+        computed.append((_agreement(key, judgments), AGREEMENT))
+        with suppress(ValueError):
+            history_of(key, judgments, None)
+    for answers, analysis in computed:
+        with suppress(ValueError):  # told on the page
+            answers.result(analysis)
 
 
 def _show_file(study: Study) -> None:
@@ -196,9 +211,16 @@ def _agreement(key: str, _judgments: Judgments) -> Answers:
     return Answers(_judgments, AgreementSettings(intervals=True))
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
-def _reliability(key: str, _judgments: Judgments, target: float) -> Answers:
-    return Answers(_judgments, ReliabilitySettings(target=target))
+def _reliability(key: str, judgments: Judgments, target: float) -> Answers:
+    """Return `reliability_of` with another target, on which only the plan depends."""
+    answers = reliability_of(key, judgments)
+    results: dict[str, object] = {}
+    for analysis in (RELIABILITY, COMPONENTS, CURVE):
+        with suppress(ValueError):  # told by the section
+            results[analysis.name] = answers.result(analysis)
+    if CURVE.name in results:
+        results[CURVE.name] = replace(answers.result(CURVE), target=target)
+    return Answers(judgments, ReliabilitySettings(target=target), results=results)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -215,16 +237,30 @@ def _stopping(key: str, _judgments: Judgments, _tuples: Tuples | None) -> Result
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
-def _judgment_frame(key: str, study_key: str, _study: Study, _judgments: Judgments) -> pl.DataFrame:
-    return pl.concat(
+def _item_indices(
+    key: str, study_key: str, _study: Study, _judgments: Judgments
+) -> list[NDArray[np.int64]]:
+    """Return `index_in_judgments` of the judgments of people and of each file of models."""
+    sources = (_judgments, *_study.model_judgments)
+    return [index_in_judgments(_study.benchmark, source.tuples) for source in sources]
+
+
+def _judgments_where(
+    study: Study, progress: AnnotationProgress, mask: Callable[[Judgments], NDArray[np.bool_]]
+) -> pl.DataFrame:
+    """Return the judgments of people and models for which a mask (J,) is true, as `judgment_frame`."""
+    people = progress.judgments
+    assert people is not None
+    indices = _item_indices(progress.key, study.key, study, people)
+    sources = zip((people, *study.model_judgments), indices, strict=True)
+    frame = pl.concat(
         [
-            judgment_frame(
-                source, _study.items, index_in_judgments(_study.benchmark, source.tuples)
-            )
-            for source in (_judgments, *_study.model_judgments)
+            judgment_frame(source.select(mask(source)), study.items, index)
+            for source, index in sources
         ],
         how="diagonal",
     )
+    return frame.with_columns(dialogue=pl.lit(None, pl.String)) if study.is_plain else frame
 
 
 def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> None:
@@ -243,10 +279,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     if figures.annotators is not None:
         flagged = figures.annotators.filter(pl.col("flags").list.len() > 0)["annotator"].to_list()
         show_exclusion(study, judgments, progress.key, flagged, progress.names)
-    all_judgments = _judgment_frame(progress.key, study.key, study, judgments)
-    if study.is_plain:
-        all_judgments = all_judgments.with_columns(dialogue=pl.lit(None, pl.String))
-    _show_annotator(all_judgments, titles)
+    _show_annotator(study, progress, titles)
     show_people_and_models(study, judgments, progress.key)
     _show_pairs(progress)
     _show_times(figures, titles)
@@ -254,7 +287,7 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
     _show_consistency(study, progress)
     _show_further_analyses(progress)
     _show_comments(figures, titles)
-    _offer_dialogue(all_judgments, "comments")
+    _offer_dialogue(study, progress, "comments")
 
 
 def _show_state(progress: AnnotationProgress) -> None:
@@ -338,7 +371,7 @@ def _show_annotators(
 ) -> None:
     from bws.annotators import FALSE_ALARM_RATE, MAX_RANDOM_SCALE, MIN_JUDGMENTS, Flag
 
-    st.subheader(say("annotation.annotators"), anchor=False)
+    section("annotators", say("annotation.annotators"))
     frame = figures.annotators
     if frame is None:
         st.info(say("annotation.no_annotators"))
@@ -384,10 +417,11 @@ def _show_pairs(progress: AnnotationProgress) -> None:
     show_picture(_agreement(progress.key, progress.judgments), PAIRS, PAIRS_PICTURE)
 
 
-def _show_annotator(all_judgments: pl.DataFrame, titles: Mapping[str, str]) -> None:
+def _show_annotator(study: Study, progress: AnnotationProgress, titles: Mapping[str, str]) -> None:
     """Show the judgments of the annotator that is selected in the link."""
     annotator = links.value("annotator") or ""
-    own = all_judgments.filter(pl.col("annotator") == annotator).drop("annotator")
+    own = _judgments_where(study, progress, lambda source: _is_by(source, annotator))
+    own = own.drop("annotator")
     if own.is_empty():
         st.caption(say("annotation.select_annotator"))
         return
@@ -396,13 +430,22 @@ def _show_annotator(all_judgments: pl.DataFrame, titles: Mapping[str, str]) -> N
     config = _columns(own, titles)
     name = f"judgments {annotator}"
     show_table(own.select(columns), name, select={"tuple": "tuple"}, column_config=config)
-    _offer_dialogue(all_judgments, "annotator")
+    _offer_dialogue(study, progress, "annotator")
 
 
-def _offer_dialogue(all_judgments: pl.DataFrame, place: str) -> None:
+def _is_by(judgments: Judgments, annotator: str) -> NDArray[np.bool_]:
+    """Return (J,) which judgments are those of an annotator."""
+    is_by: NDArray[np.bool_] = np.append(judgments.annotators == annotator, False)
+    return is_by[judgments.annotator_of]
+
+
+def _offer_dialogue(study: Study, progress: AnnotationProgress, place: str) -> None:
     """Show a button that opens the dialogue of the selected tuple; place: distinguishes several buttons."""
-    selected = pl.col("tuple") == (links.value("tuple") or "")
-    dialogues = all_judgments.filter(selected)["dialogue"].drop_nulls()
+    selected = links.value("tuple") or ""
+    judged = _judgments_where(
+        study, progress, lambda source: (source.tuples.ids == selected)[source.tuple_of]
+    )
+    dialogues = judged["dialogue"].drop_nulls()
     if len(dialogues):
         offer_dialogue(dialogues[0], place=place)
 
@@ -431,7 +474,7 @@ def _show_consistency(study: Study, progress: AnnotationProgress) -> None:
     judgments = progress.judgments
     assert judgments is not None
     kind = "stopping" if judgments.is_adaptive else "reliability"
-    st.subheader(say(f"annotation.{kind}"), anchor=False)
+    section("scores", say(f"annotation.{kind}"))
     st.markdown(say(f"annotation.{kind}_said"))
     if len(judgments) > MAX_JUDGMENTS_AT_ONCE and not links.toggle(
         "consistency", say("annotation.compute")
@@ -441,7 +484,7 @@ def _show_consistency(study: Study, progress: AnnotationProgress) -> None:
         if judgments.is_adaptive:
             show_result(_stopping(progress.key, judgments, progress.tuples), kind)
             return
-        show_tables(_reliability(progress.key, judgments, TARGETS[0]), RELIABILITY)
+        show_tables(reliability_of(progress.key, judgments), RELIABILITY)
         show_tables(_agreement(progress.key, judgments), AGREEMENT)
         _offer_paragraph(progress.key, judgments)
     target = links.segmented(
@@ -466,7 +509,7 @@ def _offer_paragraph(key: str, judgments: Judgments) -> None:
 
     sentences = [*study_sentences(judgments)]
     for answers, analysis in (
-        (_reliability(key, judgments, TARGETS[0]), RELIABILITY),
+        (reliability_of(key, judgments), RELIABILITY),
         (_agreement(key, judgments), AGREEMENT),
     ):
         if analysis.sentences and answers.result(analysis) is not None:

@@ -22,6 +22,8 @@ from giccs_app.explorer.study import Study
 
 MAX_RESULTS_AT_ONCE = 40
 """Number of results above which all pairs are compared on request only."""
+MAX_PREDICTIONS_AT_ONCE = 50_000
+"""The same for the number of predictions of all results."""
 ROW = ("key", "history")
 """Columns that identify a row of a leaderboard."""
 
@@ -147,7 +149,9 @@ def _ties(study: Study, results: Sequence[Result], metric: str) -> pl.DataFrame 
     """
     if metric not in result_kind(results[0].task).comparison_metrics or len(results) < 2:
         return None
-    if len(results) > MAX_RESULTS_AT_ONCE and not links.toggle(
+    n_predictions = len(results) * len(study.items)
+    is_slow = len(results) > MAX_RESULTS_AT_ONCE or n_predictions > MAX_PREDICTIONS_AT_ONCE
+    if is_slow and not links.toggle(
         "compare", say("filters.compare"), help=say("models.interval_help")
     ):
         return None

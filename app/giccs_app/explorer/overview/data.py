@@ -81,7 +81,9 @@ def consistency(study: Study, trials: int = 100, seed: int = 0) -> dict[str, Res
         return {}
     if judgments.is_adaptive:
         return {"stopping": stopping(judgments).result_table()}
-    halves = ReliabilitySettings(split=usual_split(judgments), trials=trials, seed=seed)
+    usual = usual_split(judgments)
+    split = None if usual == "annotation" else usual  # all splits, as on the page "Annotation"
+    halves = ReliabilitySettings(split=split, trials=trials, seed=seed)
     parts = ((RELIABILITY, halves), (AGREEMENT, AgreementSettings()))
     return {
         analysis.name: Answers(judgments, settings, by).tables(analysis)[0]

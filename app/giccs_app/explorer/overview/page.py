@@ -17,6 +17,7 @@ from giccs_app.explorer.dialogues.data import candidates
 from giccs_app.explorer.dialogues.pairs_section import show_pairs
 from giccs_app.explorer.display import (
     number_column,
+    section,
     show_chart,
     show_missing_package,
     show_problems,
@@ -50,12 +51,22 @@ AXIS_HEIGHT = 60
 
 def show(study: Study) -> None:
     """Show the page."""
-    if study.judgments is not None or study.store is not None:
-        _show_verdict(study)
+    has_verdict = study.judgments is not None or study.store is not None
+    verdict = st.container()
+    if has_verdict:
+        verdict.subheader(say("overview.verdict"), anchor=False)
     _show_counts(study)
     if study.is_plain:
         _show_plain_items(study)
-        return
+    else:
+        _show_benchmark(study)
+    if has_verdict:  # it may take seconds, in which the other sections can be read
+        with verdict:
+            _show_verdict(study)
+
+
+def _show_benchmark(study: Study) -> None:
+    """Show scored items of dialogues."""
     left, right = st.columns(2, gap="large")
     with left:
         _show_distribution(study)
@@ -106,7 +117,6 @@ def _show_pairs(study: Study) -> None:
 
 
 def _show_verdict(study: Study) -> None:
-    st.subheader(say("overview.verdict"), anchor=False)
     n_judgments = 0 if study.judgments is None else len(study.judgments)
     if _is_requested("verdict", n_judgments > MAX_JUDGMENTS_AT_ONCE):
         show_verdict(study)
@@ -208,7 +218,7 @@ def _show_ranked(study: Study) -> None:
     """Show all items by score, with their intervals."""
     from bws.study_charts import RANKED_TITLES, ranked_chart
 
-    st.subheader(say("overview.ranked"), anchor=False)
+    section("items", say("overview.ranked"))
     rows, bands = _ranked(study)
     titles = {name: say(f"overview.ranked_{name}") for name in (*RANKED_TITLES, "utterance")}
     columns = ["item_id", "utterance", "score", "low", "high"]

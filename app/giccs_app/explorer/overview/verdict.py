@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from bws.base.notes import sentence
+from bws.base.problems import InputError
 from giccs_app.explorer.analysis_view import show_drawing
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached, reliability_of
 from giccs_app.explorer.display import offer_view
 from giccs_app.explorer.labels import plain, say
 from giccs_app.explorer.labels.remarks import local_remark, local_title
@@ -53,8 +54,11 @@ def show_verdict(study: Study) -> None:
 def _findings(study: Study, results: str) -> list[Finding]:
     """Return the answers from the judgments and results of a study; results: changes with the results."""
     from giccs.report.verdict import findings
+    from giccs_app.explorer.models.comparisons import compare_results
 
-    store = study.store
     stored = results_of(study).results
-    predicted = [store.with_predictions(result) for result in stored] if store else []
-    return findings(study.judgments, predicted)
+    comparison, problems = compare_results(study, stored) if stored else (None, [])
+    if problems:
+        raise InputError(problems)
+    reliability = None if study.judgments is None else reliability_of(study.key, study.judgments)
+    return findings(study.judgments, stored, reliability, comparison)

@@ -39,6 +39,11 @@ def test_sizes_add_up(sample):
 def test_tables_are_those_of_the_commands_whole_and_by_part(sample):
     tables = overview.consistency(sample, trials=5)
     halves, agreed = (tables[name].to_frame("polars") for name in ("reliability", "agreement"))
+    assert halves["split"].unique(maintain_order=True).to_list() == [
+        "annotation",
+        "annotator",
+    ]
+    halves = halves.filter(split="annotation")
     assert halves.select("source", "n_turns").rows() == [
         (None, None), ("spoken", 3), ("spoken", 5), ("written", 3), ("written", 5)
     ]  # fmt: skip

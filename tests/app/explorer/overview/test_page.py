@@ -32,7 +32,8 @@ def test_the_overview_has_its_charts_and_tables(seen):
     assert bins["encoding"]["y"]["title"] == "Items"
     assert sizes["encoding"]["color"]["scale"]["domain"] == [3, 5]
     reliability, agreement = (table.value for table in app.dataframe)
-    assert list(reliability["source"]) == ["all", "spoken", "spoken", "written", "written"]
+    assert list(reliability["source"][::2]) == ["all", "spoken", "spoken", "written", "written"]
+    assert list(reliability["split"]) == ["annotation", "annotator"] * 5
     assert agreement["alpha_both"].between(0, 1).all()
     ceiling = [metric for metric in app.metric if metric.label in ("Pearson r", "Spearman ρ")]
     assert all(0.9 < float(metric.value) <= 1 for metric in ceiling)

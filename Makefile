@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 AXE := .cache/axe/axe.min.js
 AUDIT := .cache/pip-audit-2.10.1
 HARNESSES := .cache/harnesses
-.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive reproduce rescoring chaos soak test-cost first-hour audit explore docs pictures cli catalogues sample sample-files clean
+.PHONY: help system demo test nightly test-harnesses test-models test-cpus check lint style types bench coverage adaptive absolute-scale reproduce rescoring chaos soak test-cost first-hour audit explore docs pictures cli catalogues sample sample-files clean
 help:            ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /  make \1\t/p; s/^help: *## /  make help\t/p' Makefile
 
@@ -107,6 +107,9 @@ coverage: $(VENV)/dev  ## compute the coverage of 95 % intervals in simulated st
 
 adaptive: $(VENV)/dev  ## measure savings and honesty of adaptive studies: docs/background/adaptive.md
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.adaptive -o docs/background/adaptive.md
+
+absolute-scale: $(VENV)/dev  ## measure absolute scores in simulated studies: docs/background/absolute-scale.md
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.absolute_scale -o docs/background/absolute-scale.md
 
 # The files of the sets are not part of the project; the document says where they come from.
 rescoring: $(VENV)/dev  ## score public judgments in $GICCS_SHARED/data with every split: docs/background/rescoring.md

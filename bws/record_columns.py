@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 COLUMN = "control"
 EXPECTED_ANSWERS = ("best", "worst")
 RANKS = ("rank_low", "rank_high")
+ABSOLUTE = ("absolute_score", "absolute_low", "absolute_high")
 
 
 def series(values: Iterable[str]) -> pl.Series:
@@ -102,6 +103,8 @@ def score_columns(scores: Scores) -> dict[str, pl.Series]:
             name: pl.Series(whole_ranks(ranks).tolist(), dtype=pl.Int64)
             for name, ranks in zip(RANKS, (scores.rank_low, scores.rank_high), strict=True)
         }
+    if scores.absolute_score is not None:
+        columns |= {name: pl.Series(getattr(scores, name)) for name in ABSOLUTE}
     return columns
 
 

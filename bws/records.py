@@ -27,7 +27,7 @@ from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.tables import Column, ResultTable
 from bws.model_annotators import SIMULATED_COMMENT, is_model, is_simulated
-from bws.record_columns import judgment_columns, score_columns, tuple_columns
+from bws.record_columns import ABSOLUTE, judgment_columns, score_columns, tuple_columns
 
 if TYPE_CHECKING:
     from bws.files.variants import Variants
@@ -753,6 +753,11 @@ class Scores(Tabular):
     """(N,) last rank that the intervals permit."""
     texts: NDArray[np.object_] | None = None
     """(N,) text of each item; None if unknown, empty where one is."""
+    absolute_score: Floats | None = None
+    """(N,) score on one scale for all groups, in [0, 1] (`bws.absolute`); None without anchors."""
+    absolute_low: Floats | None = None
+    """(N,) lower limit of its 95 % interval."""
+    absolute_high: Floats | None = None
 
     def __len__(self) -> int:
         return int(self.score.shape[0])
@@ -781,7 +786,7 @@ class Scores(Tabular):
         columns = {name: column.to_list() for name, column in score_columns(self).items()}
         hidden = () if any(self.groups) else ("group",)
         rows = list(zip(*columns.values(), strict=True))
-        with_decimals = ("score", "low", "high")
+        with_decimals = ("score", "low", "high", *ABSOLUTE)
         table_columns = [
             Column(name, name, ".3f" if name in with_decimals else "", is_detail=name in hidden)
             for name in columns

@@ -30,6 +30,8 @@ FILES = {
     "pairs": "sentence1,sentence2,score\na,b,1\nc,d,2\n",
     "chats": json.dumps({"messages": [{"role": "user", "content": "Hi"}]}) + "\n",
     "sharegpt": json.dumps({"conversations": [{"from": "human", "value": "Hi"}]}) + "\n",
+    "anchors": "group,item,annotator,kind,answer\nd,a,p,rating,5\nd,b,p,rating,9\n",
+    "anchor-plan": "group,anchor,kind,item1,item2\nd,1,rating,a,b\nd,2,rating,b,a\n",
     "dialogue-table": "id,context,candidates\n1,x,a|b\n2,y,c|d\n",
 }
 READS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,13 @@ from bws.records import CanonicalJudgments
 
 MIN_ANCHORS = 10
 """Anchors of a person below which the threshold is mostly that of the population."""
+FEW_ANCHORS = (
+    "{n:d} of {m:d} annotators have fewer than {limit:d} anchors: their thresholds are mostly those of the "
+    "others"
+)
+NO_ANCHORS = (
+    "{n:d} of {m:d} groups have no anchors: their means are known from the other groups alone"
+)
 MIN_EQUAL = 3
 """Number of equal ratings from which a person does not use the slider."""
 
@@ -38,10 +46,13 @@ def study_of(judgments: CanonicalJudgments, anchors: Anchors) -> Study:
     Ratings of an annotator that are all equal are left out, with a note.
     """
     if (judgments.annotator_of < 0).any():
-        message = "judgments without annotator; expected one for each, since tastes and lapses are those of people"
+        message = (
+            "judgments without annotator; expected one for each, since lapses are those of people"
+        )
         raise InputError(Problem("judgments", None, message))
     if len(judgments.groups) < 2:
-        raise InputError(Problem("judgments", None, "one group; expected several, which anchors relate to each other"))
+        message = "one group; expected several, which anchors relate to each other"
+        raise InputError(Problem("judgments", None, message))
     rows, notes = _with_different_ratings(anchors)
     if not rows:
         raise InputError(Problem(anchors.file, None, f"no anchors that differ; {notes[0]}"))
@@ -56,16 +67,20 @@ def study_of(judgments: CanonicalJudgments, anchors: Anchors) -> Study:
     person = np.array([code_of[row.annotator] for row in rows])
 
     choices = judgments.best_first().T
-    pairs = np.concatenate([group_of[choices[0]], group_of[anchored]]), np.concatenate([judge, person])
+    pairs = (
+        np.concatenate([group_of[choices[0]], group_of[anchored]]),
+        np.concatenate([judge, person]),
+    )
     slot, annotator_of_slot = _slots(*pairs, len(judgments.groups), len(annotators))
     k = int(np.bincount(group_of).max())
     shape = (*annotator_of_slot.shape, k)
     j = len(judge)
+    judge_slot = np.broadcast_to(slot[:j], choices.shape)
     data = Data(
         sizes=np.bincount(group_of),
         annotator_of_slot=annotator_of_slot,
         n_annotators=len(annotators),
-        choices=np.ravel_multi_index((group_of[choices], np.broadcast_to(slot[:j], choices.shape), place[choices]), shape),
+        choices=np.ravel_multi_index((group_of[choices], judge_slot, place[choices]), shape),
         choice_annotator=judge,
         anchors=np.ravel_multi_index((group_of[anchored], slot[j:], place[anchored]), shape),
         anchor_annotator=person,
@@ -73,19 +88,21 @@ def study_of(judgments: CanonicalJudgments, anchors: Anchors) -> Study:
         is_rating=anchors.kind == "rating",
         has_wobble=len({(row.group, row.annotator) for row in rows}) < len(rows),
     )  # fmt: skip
-    counts = np.bincount(person, minlength=len(annotators))
-    if n := int(np.count_nonzero(counts < MIN_ANCHORS)):
-        notes.append(
-            note(
-                "{n:d} of {m:d} annotators have fewer than {limit:d} anchors: their thresholds are mostly those of the others",
-                n=n, m=len(annotators), limit=MIN_ANCHORS,
-            )  # fmt: skip
-        )
-    if n := len(judgments.groups) - len({row.group for row in rows}):
-        notes.append(
-            note("{n:d} of {m:d} groups have no anchors: their means are known from the other groups alone", n=n, m=len(judgments.groups))
-        )
-    return Study(data, judgments.item_keys, (group_of, place), judgments.groups, annotators, tuple(notes))
+    notes += _missing_anchors(data, len({row.group for row in rows}))
+    return Study(
+        data, judgments.item_keys, (group_of, place), judgments.groups, annotators, tuple(notes)
+    )
+
+
+def _missing_anchors(data: Data, n_with_anchors: int) -> Iterator[str]:
+    """Yield notes on people with few anchors, and on groups without any."""
+    counts = np.bincount(data.anchor_annotator, minlength=data.n_annotators)
+    n_few = int(np.count_nonzero(counts < MIN_ANCHORS))
+    if n_few:
+        yield note(FEW_ANCHORS, n=n_few, m=data.n_annotators, limit=MIN_ANCHORS)
+    n_groups = len(data.sizes)
+    if n_with_anchors < n_groups:
+        yield note(NO_ANCHORS, n=n_groups - n_with_anchors, m=n_groups)
 
 
 def _with_different_ratings(anchors: Anchors) -> tuple[list[Anchor], list[str]]:
@@ -99,13 +116,20 @@ def _with_different_ratings(anchors: Anchors) -> tuple[list[Anchor], list[str]]:
         if anchors.kind == "rating" and len(values) >= MIN_EQUAL and len({*values}) == 1
     }
     notes = [
-        note("the {n:d} ratings of {annotator} are all {value:d} and are left out", n=len(answers[name]), annotator=name, value=value)
+        note(
+            "the {n:d} ratings of {annotator} are all {value:d} and are left out",
+            n=len(answers[name]),
+            annotator=name,
+            value=value,
+        )
         for name, value in constant.items()
     ]
     return [row for row in anchors.rows if row.annotator not in constant], notes
 
 
-def _slots(group: Integers, annotator: Integers, n_groups: int, n_annotators: int) -> tuple[Integers, Integers]:
+def _slots(
+    group: Integers, annotator: Integers, n_groups: int, n_annotators: int
+) -> tuple[Integers, Integers]:
     """Return the place of each row's annotator in its group, and (D, S) the annotator of each place."""
     pairs, index = np.unique(group * n_annotators + annotator, return_inverse=True)
     group_of, annotator_of = np.divmod(pairs, n_annotators)

@@ -36,7 +36,9 @@ def plan_anchors(tuples: Tuples, design: str, *, seed: int = 0) -> tuple[Planned
     for group in range(len(tuples.groups)):
         items = tuples.items[rng.permutation(np.flatnonzero(scored == group))]
         if len(items) < N_RATED:
-            raise ValueError(f"group {tuples.groups[group]!r} has {len(items)} items; expected at least two")
+            raise ValueError(
+                f"group {tuples.groups[group]!r} has {len(items)} items; expected at least two"
+            )
         n_chosen = N_RATED if DESIGNS[design] == "rating" else len(items)
         plan += [
             PlannedAnchor(

@@ -15,7 +15,17 @@ from bws.base.problems import InputError, Problem
 from bws.base.rows import csv_text
 from bws.base.text import display_name, write_atomic
 from bws.files.columns import quoted
-from bws.files.schema import ANY_TEXT, NAME, Field, Row, Unique, choice, normal_ids, records, table_rows
+from bws.files.schema import (
+    ANY_TEXT,
+    NAME,
+    Field,
+    Row,
+    Unique,
+    choice,
+    normal_ids,
+    records,
+    table_rows,
+)
 from bws.files.table import read_table
 from bws.records import Judgments, Tuples
 
@@ -120,7 +130,9 @@ def read_anchors(path: Source) -> Anchors:
     kinds = {row.kind: row.line for row in reversed(rows)}
     if len(kinds) > 1:
         line = max(line or 0 for line in kinds.values())
-        message = f"kind is {rows[0].kind} in earlier rows and another here; expected one kind of anchor"
+        message = (
+            f"kind is {rows[0].kind} in earlier rows and another here; expected one kind of anchor"
+        )
         raise InputError(Problem(table.file, line or None, message))
     return Anchors(rows, table.file)
 
@@ -172,10 +184,15 @@ def _unknown(anchors: Anchors, judgments: Judgments) -> Iterator[Problem]:
     keys = set(judgments.canonical.item_keys)
     groups = {group for group, _ in keys}
     for row in anchors.rows:
+        group, item = quoted(row.group), quoted(row.item)
+        message = ""
         if row.group not in groups:
-            yield Problem(anchors.file, row.line, f"group {quoted(row.group)} has no judgments; expected a group of the judgments")
+            message = f"group {group} has no judgments; expected a group of the judgments"
         elif (row.group, row.item) not in keys:
-            message = f"item {quoted(row.item)} has no judgments in group {quoted(row.group)}; expected an item of the judgments"
+            message = (
+                f"item {item} of group {group} has no judgments; expected an item of the judgments"
+            )
+        if message:
             yield Problem(anchors.file, row.line, message)
 
 
@@ -186,19 +203,26 @@ def _separate_sets(anchors: Anchors) -> Iterator[Problem]:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    people = {name: i for i, name in enumerate(dict.fromkeys(row.annotator for row in anchors.rows))}
-    groups = {name: i + len(people) for i, name in enumerate(dict.fromkeys(row.group for row in anchors.rows))}
-    n = len(people) + len(groups)
-    rows, columns = [people[row.annotator] for row in anchors.rows], [groups[row.group] for row in anchors.rows]
-    count, label = connected_components(coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, n)), directed=False)
+    nodes = {node: index for index, node in enumerate(dict.fromkeys(_nodes(anchors)))}
+    edges = np.array([nodes[node] for node in _nodes(anchors)]).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(anchors)), tuple(edges)), shape=(len(nodes), len(nodes)))
+    count, label = connected_components(graph, directed=False)
     if count > 1:
-        other = next(name for name, index in groups.items() if label[index] != label[len(people)])
+        groups = [name for kind, name in nodes if kind == "group"]
+        other = next(name for name in groups if label[nodes["group", name]] != label[edges[1, 0]])
         message = (
-            f"annotators and groups fall into {count} separate sets, such as that of group {quoted(next(iter(groups)))} and "
-            f"that of group {quoted(other)}; thresholds of people and means of groups cannot be distinguished; expected "
-            "annotators who answer anchors in several sets"
+            f"annotators and groups fall into {count} separate sets, such as those of groups "
+            f"{quoted(groups[0])} and {quoted(other)}: thresholds of people and means of groups cannot be "
+            "distinguished; expected annotators who answer anchors in several sets"
         )
         yield Problem(anchors.file, None, message)
+
+
+def _nodes(anchors: Anchors) -> Iterator[tuple[str, str]]:
+    """Yield the annotator and the group of each anchor."""
+    for row in anchors.rows:
+        yield "annotator", row.annotator
+        yield "group", row.group
 
 
 MIN_COPIED = 10
@@ -213,7 +237,9 @@ def _copied_scores(anchors: Anchors, judgments: Judgments) -> Iterator[Problem]:
     if anchors.kind != "rating" or len(anchors) < MIN_COPIED:
         return
     scores = score(judgments)
-    by_key = dict(zip(zip(scores.groups, scores.items, strict=True), scores.score.tolist(), strict=True))
+    by_key = dict(
+        zip(zip(scores.groups, scores.items, strict=True), scores.score.tolist(), strict=True)
+    )
     pairs = np.array([(row.answer, by_key[row.group, row.item]) for row in anchors.rows], float).T
     if np.ptp(pairs, axis=1).min() > 0 and abs(np.corrcoef(pairs)[0, 1]) > COPIED:
         message = "the answers repeat the scores of the judgments; expected answers of people to single items"
@@ -237,17 +263,25 @@ def read_plan(path: Source, tuples: Tuples | None = None) -> tuple[PlannedAnchor
         names = tuple(normal_id(row.values[name]) for name in items if row.values[name].strip())
         group, kind = normal_id(row.get("group", ANY_TEXT)), row.get("kind", KIND)
         if len(set(names)) < len(names) or not names:
-            row.wrong(f"items are {', '.join(map(quoted, names)) or 'missing'}; expected different items")
+            row.wrong(
+                f"items are {', '.join(map(quoted, names)) or 'missing'}; expected different items"
+            )
         for name in names:
             if known is not None and (group, name) not in known:
-                row.wrong(f"item {quoted(name)} of group {quoted(group)} is not in the tuples; expected one of theirs")
+                row.wrong(
+                    f"item {quoted(name)} of group {quoted(group)} is in no tuple; expected one"
+                )
         return PlannedAnchor(group, row.get("anchor", WHOLE), kind, names)
 
     unique = Unique[PlannedAnchor]("anchor of a group", lambda row: (row.group, str(row.anchor)))
     rows = table_rows(table, (*PLAN_COLUMNS, *items))
-    plan = records(display_name(path), rows, planned, [unique], table.problems).checked("planned anchors")
+    plan = records(display_name(path), rows, planned, [unique], table.problems).checked(
+        "planned anchors"
+    )
     if len({row.kind for row in plan}) > 1:
-        raise InputError(Problem(table.file, None, "kinds rating and mark; expected one kind of anchor"))
+        raise InputError(
+            Problem(table.file, None, "kinds rating and mark; expected one kind of anchor")
+        )
     return plan
 
 
@@ -255,7 +289,10 @@ def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan as CSV, atomically (``-`` is standard output)."""
     width = max(len(row.items) for row in plan)
     header = [*PLAN_COLUMNS, *(f"item{n}" for n in range(1, width + 1))]
-    rows = [[row.group, row.anchor, row.kind, *row.items, *[""] * (width - len(row.items))] for row in plan]
+    rows = [
+        [row.group, row.anchor, row.kind, *row.items, *[""] * (width - len(row.items))]
+        for row in plan
+    ]
     write_atomic(path, csv_text(rows, header))
 
 

@@ -7,8 +7,10 @@ log |H| = log |B| + log |E - C' inv(B) C|, and all systems are solved block by b
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bws.absolute.model import (
     Curvature,
@@ -33,10 +35,6 @@ TOLERANCE = 0.5
 MAX_SEARCH = 12
 
 
-class NotPositiveDefiniteError(ValueError):
-    """The Hessian is indefinite: the point is no mode."""
-
-
 @dataclass(frozen=True, eq=False)
 class Factor:
     """Factor of H = T^-T T^-1 with x = T xi: draws, solutions and the determinant."""
@@ -51,20 +49,14 @@ class Factor:
 
     @classmethod
     def of(cls, h: Curvature) -> Factor:
-        """Factorise; raise NotPositiveDefiniteError for an indefinite Hessian."""
-        p = len(h.people)
-        try:
-            lower = np.linalg.cholesky(h.blocks)
-            inverse = np.linalg.inv(lower)
-            half = inverse @ h.border
-            flat = half.reshape(-1, p)
-            people = np.linalg.cholesky(h.people - flat.T @ flat)
-        except np.linalg.LinAlgError as error:
-            raise NotPositiveDefiniteError(str(error)) from None
-        diagonals = np.diagonal(lower, axis1=1, axis2=2)
-        log_determinant = 2 * float(np.log(diagonals).sum() + np.log(people.diagonal()).sum())
-        solved = (inverse.transpose(0, 2, 1) @ half).reshape(-1, p)
-        return cls(inverse, solved, np.linalg.inv(people), log_determinant)
+        """Factorise."""
+        lower = np.linalg.cholesky(h.blocks)
+        inverse = np.linalg.inv(lower)
+        half = inverse @ h.border
+        flat = half.reshape(-1, len(h.people))
+        people = np.linalg.cholesky(h.people - flat.T @ flat)
+        solved = (inverse.transpose(0, 2, 1) @ half).reshape(flat.shape)
+        return cls(inverse, solved, np.linalg.inv(people), _log_determinant(lower, people))
 
     def spread(self, xi: Latent) -> Latent:
         """Return T xi: with standard normal xi a draw from N(0, inv(H))."""
@@ -81,6 +73,20 @@ class Factor:
     def solve(self, gradient: Latent) -> Latent:
         """Return inv(H) g = T T' g."""
         return self.spread(self.gathered(gradient))
+
+
+def _log_determinant(lower: NDArray[Any], people: NDArray[Any]) -> float:
+    """Return log |H| from the Cholesky factors of the blocks and of E - C' inv(B) C."""
+    diagonals = np.diagonal(lower, axis1=1, axis2=2)
+    return 2 * float(np.log(diagonals).sum() + np.log(people.diagonal()).sum())
+
+
+def log_determinant(h: Curvature) -> float:
+    """Return log |H|."""
+    schur = h.people - np.einsum(
+        "dna,dnb->ab", h.border, np.linalg.solve(h.blocks, h.border), optimize=True
+    )
+    return _log_determinant(np.linalg.cholesky(h.blocks), np.linalg.cholesky(schur))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,20 +115,12 @@ def product(a: Latent, b: Latent) -> float:
     return float(np.vdot(a.blocks, b.blocks) + a.thresholds @ b.thresholds)
 
 
-def factor_at(data: Data, x: Latent, theta: Floats) -> Factor:
-    """Return the factor of the Hessian, or of its positive definite part where it is indefinite."""
-    try:
-        return Factor.of(curvature(data, x, theta))
-    except NotPositiveDefiniteError:
-        return Factor.of(curvature(data, x, theta, exact=False))
-
-
 def find_mode(data: Data, theta: Floats, start: Latent | None = None) -> Mode:
     """Maximise the log density over the latent variables by Newton's method with halved steps."""
     x = zero(data) if start is None else start
     value, gradient, _ = log_density(data, x, theta)
     for _ in range(MAX_STEPS):
-        factor = factor_at(data, x, theta)
+        factor = Factor.of(curvature(data, x, theta))
         step = factor.solve(gradient)
         promised = product(gradient, step) / 2
         if promised < DECREMENT:
@@ -144,10 +142,14 @@ def mode_slopes(data: Data, mode: Mode) -> list[Latent]:
     for index in range(data.n_hyper):
         change = np.zeros(data.n_hyper)
         change[index] = STEP / 10
-        above, below = (log_density(data, mode.x, mode.theta + sign * change)[1] for sign in (1, -1))
+        above, below = (
+            log_density(data, mode.x, mode.theta + sign * change)[1] for sign in (1, -1)
+        )
         difference = moved(above, below, -1.0)
         scale = 2 * change[index]
-        slopes.append(mode.factor.solve(Latent(difference.blocks / scale, difference.thresholds / scale)))
+        slopes.append(
+            mode.factor.solve(Latent(difference.blocks / scale, difference.thresholds / scale))
+        )
     return slopes
 
 
@@ -164,10 +166,8 @@ def evidence_slopes(data: Data, mode: Mode, slopes: list[Latent]) -> tuple[Float
             theta = mode.theta.copy()
             theta[index] += sign * STEP
             x = moved(mode.x, slope, sign * STEP)
-            value, gradient, _ = log_density(data, x, theta)
-            factor = factor_at(data, x, theta)
-            correction = product(gradient, factor.solve(gradient)) / 2
-            values.append(value + correction - factor.log_determinant / 2)
+            value = log_density(data, x, theta)[0]
+            values.append(value - log_determinant(curvature(data, x, theta)) / 2)
         first[index] = (values[0] - values[1]) / (2 * STEP)
         second[index] = (values[0] + values[1] - 2 * mode.log_evidence) / STEP**2
     return first, second
@@ -181,15 +181,17 @@ class Fit:
     slopes: list[Latent]
     theta_sd: Floats
     """Standard deviation of each hyperparameter, from the curvature of the log evidence."""
-    steps: int
 
 
 def fit(data: Data, theta: Floats | None = None) -> Fit:
     """Maximise the evidence by Newton steps with the diagonal of its Hessian, of at most 1 each."""
     mode = find_mode(data, start_theta(data) if theta is None else theta)
-    low, high = (np.repeat([BOUNDS[0][i], BOUNDS[1][i]], [data.first_lapse, data.n_annotators]) for i in (0, 1))
+    low, high = (
+        np.repeat([BOUNDS[0][i], BOUNDS[1][i]], [data.first_lapse, data.n_annotators])
+        for i in (0, 1)
+    )
     damping = 1.0
-    for steps in range(MAX_SEARCH):
+    for _ in range(MAX_SEARCH):
         slopes = mode_slopes(data, mode)
         first, second = evidence_slopes(data, mode, slopes)
         step = np.clip(first / np.maximum(-second, 0.5), -1, 1)
@@ -205,4 +207,4 @@ def fit(data: Data, theta: Floats | None = None) -> Fit:
                 break
             damping /= 2
         mode, damping = candidate, min(1.0, 2 * damping)
-    return Fit(mode, slopes, 1 / np.sqrt(np.maximum(-second, 0.25)), steps)
+    return Fit(mode, slopes, 1 / np.sqrt(np.maximum(-second, 0.25)))

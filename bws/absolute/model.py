@@ -6,8 +6,8 @@ eta_adi = y_adi - t_a - w_ad, with a threshold t_a ~ N(t, sigma_t^2) and its wob
 
 - judgment: (1 - lambda_a) times the sequential best-worst logit of y, plus lambda_a / (K (K - 1));
 - rating x in (0, 1): 3 logit x = beta_a eta + epsilon, epsilon ~ N(0, sigma_e^2), where
-  log beta_a ~ N(log beta, sigma_s^2), sigma_s = 0.2. Answers are whole numbers from 0 to 100, and those at the ends are
-  censored; with probability lambda_a the answer is uniform;
+  log beta_a ~ N(log beta, sigma_s^2), sigma_s = 0.2. Answers are whole numbers from 0 to 100, and those at
+  the ends are censored; with probability lambda_a the answer is uniform;
 - mark: (1 - lambda_a) logistic(eta) + lambda_a / 2.
 
 Latent variables are `Latent.blocks` (u, b / sigma_b and w / sigma_w of each group) and `Latent.thresholds`.
@@ -160,7 +160,9 @@ def hyper(data: Data, theta: Floats) -> Hyper:
     sd = dict.fromkeys(HALF_NORMAL_SCALES, 0.0)
     sd |= dict(zip(data.sds, np.exp(theta[: len(data.sds)]).tolist(), strict=True))
     slopes, lapses = theta[len(data.sds) : data.first_lapse], theta[data.first_lapse :]
-    return Hyper(sd, np.exp(slopes) if data.is_rating else np.ones(data.n_annotators), expit(lapses))
+    return Hyper(
+        sd, np.exp(slopes) if data.is_rating else np.ones(data.n_annotators), expit(lapses)
+    )
 
 
 def start_theta(data: Data) -> Floats:
@@ -169,7 +171,9 @@ def start_theta(data: Data) -> Floats:
         "offset": 1.5, "item": 2.0, "taste": 0.7, "wobble": 0.6, "threshold": 1.0, "slider": 2.0,
     }  # fmt: skip
     sds = [math.log(start[name]) for name in data.sds]
-    return np.concatenate([sds, np.zeros(data.first_lapse - len(sds)), np.full(data.n_annotators, -3.5)])
+    return np.concatenate(
+        [sds, np.zeros(data.first_lapse - len(sds)), np.full(data.n_annotators, -3.5)]
+    )
 
 
 def zero(data: Data) -> Latent:
@@ -292,60 +296,97 @@ def _mixed(
 # --- density ------------------------------------------------------------------------------------------------
 
 
+class _ChoiceSlopes(NamedTuple):
+    """Log probability of all choices, and its derivatives."""
+
+    value: float
+    by_y: Floats
+    by_lapse: Floats
+    """(A,) with respect to logit lambda_a."""
+
+
+class _AnchorSlopes(NamedTuple):
+    """Log probability of all answers to anchors, and its derivatives."""
+
+    value: float
+    by_eta: Floats
+    """(M,)"""
+    by_log_slope: Floats
+    """(A,)"""
+    by_log_slider: float
+    by_lapse: Floats
+    """(A,)"""
+
+
+def _choice_slopes(data: Data, parts: _Parts, h: Hyper) -> _ChoiceSlopes:
+    person = data.choice_annotator
+    probability, gradient, _, _ = choice_values(parts.y[data.choices])
+    mixed, attentive = _mixed(probability, random_choice(data), h, person)
+    by_y = _sums(data.choices.ravel(), (attentive * gradient).ravel(), len(parts.y))
+    return _ChoiceSlopes(float(mixed.sum()), by_y, _lapse_slope(attentive, h, person))
+
+
+def _anchor_slopes(data: Data, parts: _Parts, h: Hyper) -> _AnchorSlopes:
+    person = data.anchor_annotator
+    answers, slope, mu = anchor_answers(data, parts.eta, h)
+    mixed, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
+    by_mu = attentive * answers.slope
+    return _AnchorSlopes(
+        float(mixed.sum()),
+        by_mu * slope,
+        _sums(person, by_mu * mu, data.n_annotators),
+        float(attentive @ answers.by_log_sd),
+        _lapse_slope(attentive, h, person),
+    )
+
+
+def _sums(index: Integers, values: Floats, size: int) -> Floats:
+    """Return (size,) sums of values by index."""
+    return np.bincount(index, values, size).astype(np.float64)
+
+
+def _lapse_slope(attentive: Floats, h: Hyper, annotator: Integers) -> Floats:
+    """Return (A,) sums over answers of P(lapse | answer) - lambda_a, the derivative in logit lambda_a."""
+    return _sums(annotator, 1 - attentive - h.lapse[annotator], len(h.lapse))
+
+
 def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Floats]:
     """Return the log posterior density up to a constant, and its gradients with respect to x and theta."""
     h = hyper(data, theta)
     parts = _parts(data, x, h)
     d, s, k = data.shape
-    a, n_sds = data.n_annotators, len(data.sds)
-    by_theta = np.zeros(data.n_hyper)
-    by_sd = dict.fromkeys(HALF_NORMAL_SCALES, 0.0)
-
-    probability, gradient, _, _ = choice_values(parts.y[data.choices])
-    mixed, attentive = _mixed(probability, random_choice(data), h, data.choice_annotator)
-    total = float(mixed.sum())
-    by_lapse = np.bincount(data.choice_annotator, 1 - attentive - h.lapse[data.choice_annotator], a)
-    gradient *= attentive
-    by_y = np.bincount(data.choices.ravel(), gradient.ravel(), d * s * k)
-
-    person = data.anchor_annotator
-    answers, slope, mu = anchor_answers(data, parts.eta, h)
-    mixed, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
-    total += float(mixed.sum())
-    by_lapse += np.bincount(person, 1 - attentive - h.lapse[person], a)
-    by_mu = attentive * answers.slope
-    by_eta = by_mu * slope
-    by_sd["slider"] = float(attentive @ answers.by_log_sd)
-    by_y += np.bincount(data.anchors, by_eta, d * s * k)
-    by_pair = -np.bincount(data.anchor_pair, by_eta, d * s).reshape(d, s)
-    by_thresholds = -np.bincount(person, by_eta, a)
-
-    by_y = by_y.reshape(d, s, k)
-    by_blocks = np.empty_like(x.blocks)
-    by_blocks[:, :k] = by_y.sum(axis=1)
-    by_blocks[:, k : k + s * k] = h.sd["taste"] * by_y.reshape(d, s * k)
-    by_blocks[:, k + s * k :] = h.sd["wobble"] * by_pair
-    by_sd["taste"] = h.sd["taste"] * float((by_y * parts.b).sum())
-    by_sd["wobble"] = h.sd["wobble"] * float((by_pair * parts.w).sum())
-
-    normal = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
-    by_blocks[:, :k] += normal.slope
-    by_sd["item"], by_sd["offset"] = normal.by_log_sd, normal.by_log_shared_sd
-    of_people = _equicorrelated(
+    taste, wobble = h.sd["taste"], h.sd["wobble"]
+    choices, anchors = _choice_slopes(data, parts, h), _anchor_slopes(data, parts, h)
+    by_y = choices.by_y + _sums(data.anchors, anchors.by_eta, d * s * k)
+    by_items = by_y.reshape(d, s, k)
+    by_w = -_sums(data.anchor_pair, anchors.by_eta, d * s).reshape(d, s)
+    by_t = -_sums(data.anchor_annotator, anchors.by_eta, data.n_annotators)
+    items = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
+    people = _equicorrelated(
         x.thresholds[None], data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD
     )
-    by_thresholds += of_people.slope[0]
-    by_sd["threshold"] = of_people.by_log_sd
+    by_blocks = np.concatenate(
+        [by_items.sum(axis=1) + items.slope, taste * by_y.reshape(d, s * k), wobble * by_w], axis=1
+    )
     standard = x.blocks[:, k:]
     by_blocks[:, k:] -= standard
-    total += normal.value + of_people.value - float((standard**2).sum()) / 2
-
-    by_theta[:n_sds] = [by_sd[name] for name in data.sds]
-    if data.is_rating:
-        by_theta[n_sds : data.first_lapse] = np.bincount(person, by_mu * mu, a)
-    by_theta[data.first_lapse :] = by_lapse
+    by_sd = {
+        "offset": items.by_log_shared_sd,
+        "item": items.by_log_sd,
+        "taste": taste * float((by_items * parts.b).sum()),
+        "wobble": wobble * float((by_w * parts.w).sum()),
+        "threshold": people.by_log_sd,
+        "slider": anchors.by_log_slider,
+    }
+    by_theta = np.concatenate([
+        [by_sd[name] for name in data.sds],
+        anchors.by_log_slope if data.is_rating else [],
+        choices.by_lapse + anchors.by_lapse,
+    ])  # fmt: skip
     prior, by_prior = hyper_prior(data, theta)
-    return total + prior, Latent(by_blocks, by_thresholds), by_theta + by_prior
+    value = choices.value + anchors.value + items.value + people.value + prior
+    value -= float((standard**2).sum()) / 2
+    return value, Latent(by_blocks, by_t + people.slope[0]), by_theta + by_prior
 
 
 def hyper_prior(data: Data, theta: Floats) -> tuple[float, Floats]:
@@ -410,7 +451,7 @@ def _precisions(has: NDArray[np.bool_], sd: float, shared_sd: float) -> Floats:
 
 
 class Curvature(NamedTuple):
-    """Minus the Hessian of the log density with respect to x: blocks of groups, bordered by people."""
+    """Minus the Hessian with respect to x: blocks of groups, bordered by people."""
 
     blocks: Floats
     """(D, n, n)"""
@@ -420,35 +461,32 @@ class Curvature(NamedTuple):
     """(A, A)"""
 
 
-def curvature(data: Data, x: Latent, theta: Floats, *, exact: bool = True) -> Curvature:
-    """Return minus the Hessian; not exact: without the term that may make it indefinite.
+def curvature(data: Data, x: Latent, theta: Floats) -> Curvature:
+    """Return minus the Hessian without the variance of the indicators of lapses.
 
-    This is the variance of the indicator of a lapse.
+    It is exact without lapses, and always positive definite; with the omitted term it may be indefinite.
     """
     h = hyper(data, theta)
     parts = _parts(data, x, h)
     d, s, k = data.shape
     a = data.n_annotators
-    g = _choice_curvature(data, parts, h, exact=exact)
+    g = _choice_curvature(data, parts, h)
 
     person = data.anchor_annotator
     answers, slope, _ = anchor_answers(data, parts.eta, h)
     _, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
-    second = attentive * answers.curvature
-    if exact:
-        second = second - attentive * (1 - attentive) * answers.slope**2
-    by_eta = slope**2 * second
-    c = np.bincount(data.anchors, by_eta, d * s * k).reshape(d, s, k)
+    by_eta = attentive * slope**2 * answers.curvature
+    c = _sums(data.anchors, by_eta, d * s * k).reshape(d, s, k)
     g[:, :, range(k), range(k)] += c
     people = _precisions(data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
-    people[range(a), range(a)] += np.bincount(person, by_eta, a)
+    people[range(a), range(a)] += _sums(person, by_eta, a)
     return Curvature(_blocks(data, g, c, h), _border(data, c, h), people)
 
 
-def _choice_curvature(data: Data, parts: _Parts, h: Hyper, *, exact: bool) -> Floats:
+def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
     """Return (D, S, K, K) minus the Hessian of the choices with respect to y."""
     d, s, k = data.shape
-    probability, gradient, best, worst = choice_values(parts.y[data.choices])
+    probability, _, best, worst = choice_values(parts.y[data.choices])
     n = len(data.choices)
     _, attentive = _mixed(probability, random_choice(data), h, data.choice_annotator)
     pair, place = np.divmod(data.choices, k)
@@ -458,10 +496,7 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper, *, exact: bool) -> Fl
             entry = -best[i] * best[j] + (best[i] if i == j else 0)
             if i and j:
                 entry = entry - worst[i - 1] * worst[j - 1] + (worst[i - 1] if i == j else 0)
-            entry = attentive * entry
-            if exact:
-                entry -= attentive * (1 - attentive) * gradient[i] * gradient[j]
-            total += np.bincount((pair[i] * k + place[i]) * k + place[j], entry, len(total))
+            total += _sums((pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total))
     return total.reshape(d, s, k, k)
 
 

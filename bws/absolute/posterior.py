@@ -53,7 +53,10 @@ class _Coordinates:
 
     @classmethod
     def of(cls, data: Data, fit: Fit) -> _Coordinates:
-        scaled = [(slope.blocks * sd, slope.thresholds * sd) for slope, sd in zip(fit.slopes, fit.theta_sd, strict=True)]
+        scaled = [
+            (slope.blocks * sd, slope.thresholds * sd)
+            for slope, sd in zip(fit.slopes, fit.theta_sd, strict=True)
+        ]
         blocks, thresholds = zip(*scaled, strict=True)
         return cls(data, fit, np.array(blocks).reshape(len(blocks), -1), np.array(thresholds))
 
@@ -63,7 +66,9 @@ class _Coordinates:
 
     def _split(self, z: Floats) -> tuple[Floats, Latent]:
         n, p = self.data.n_hyper, self.data.n_annotators
-        return z[:n], Latent(z[n : len(z) - p].reshape(self.fit.mode.x.blocks.shape), z[len(z) - p :])
+        return z[:n], Latent(
+            z[n : len(z) - p].reshape(self.fit.mode.x.blocks.shape), z[len(z) - p :]
+        )
 
     def place(self, z: Floats) -> tuple[Latent, Floats]:
         """Return x and theta."""
@@ -71,7 +76,9 @@ class _Coordinates:
         step = self.fit.mode.factor.spread(rest)
         x = moved(self.fit.mode.x, step)
         shift = (first @ self.slope_blocks).reshape(x.blocks.shape)
-        return moved(x, Latent(shift, first @ self.slope_thresholds)), self.fit.mode.theta + self.fit.theta_sd * first
+        return moved(
+            x, Latent(shift, first @ self.slope_thresholds)
+        ), self.fit.mode.theta + self.fit.theta_sd * first
 
     def density(self, z: Floats) -> tuple[float, Floats]:
         """Return the log density and its gradient."""

@@ -21,7 +21,11 @@ Density = Callable[[Floats], tuple[float, Floats]]
 TARGET_ACCEPTANCE = 0.8
 ANGLE = math.pi / 2
 """Length of a trajectory: a quarter turn makes draws from a normal density independent."""
+ANGLE_FACTORS = 0.7, 1.3
+"""Range of random factors of this length, so that no variable returns to its start."""
 STEP_RANGE = 0.03, ANGLE / 2
+SPEED, DELAY, FORGETTING = 4.0, 10, 0.75
+"""Constants of the averaging: of the deviations of the acceptance, and of the steps."""
 MAX_ENERGY_ERROR = 1000.0
 """Increase of the energy beyond which a trajectory has diverged."""
 
@@ -34,45 +38,63 @@ class Draws:
     """(R, n)"""
     acceptance: float
     """Mean probability of acceptance after the adaptation."""
-    step: float
     divergences: int
     """Number of diverged trajectories after the adaptation."""
 
 
-def sample(density: Density, start: Floats, n_draws: int, rng: np.random.Generator, n_adapt: int = 100) -> Draws:
-    """Draw from a density; the step size is adapted to an acceptance of 0.8 before (Nesterov's averaging)."""
+class _Step:
+    """Step size, adapted to the acceptance by dual averaging (Hoffman and Gelman 2014, section 3.2)."""
+
+    def __init__(self) -> None:
+        self.current = self.mean = math.log(ANGLE / 4)
+        self.n, self.missing = 0, 0.0
+
+    def update(self, acceptance: float) -> None:
+        """Move the step by the sum of the deviations so far, and average it on the log scale."""
+        self.n += 1
+        self.missing += TARGET_ACCEPTANCE - acceptance
+        step = math.log(ANGLE / 3) - SPEED * math.sqrt(self.n) / (self.n + DELAY) * self.missing
+        low, high = math.log(STEP_RANGE[0]), math.log(STEP_RANGE[1])
+        self.current = min(max(step, low), high)
+        weight = self.n**-FORGETTING
+        self.mean += weight * (self.current - self.mean)
+
+
+def sample(
+    density: Density, start: Floats, n_draws: int, rng: np.random.Generator, n_adapt: int = 100
+) -> Draws:
+    """Draw from a density, after `n_adapt` draws that adapt the step size to an acceptance of 0.8."""
     position, (value, gradient) = start, density(start)
-    log_step, log_mean, error_sum = math.log(ANGLE / 4), math.log(ANGLE / 4), 0.0
-    centre = math.log(ANGLE / 3)
+    adapted = _Step()
     kept, acceptances, divergences = [], [], 0
     for iteration in range(-n_adapt, n_draws):
-        step = math.exp(log_step if iteration < 0 else log_mean)
-        angle = ANGLE * rng.uniform(0.7, 1.3)
-        n_steps = max(1, round(angle / step))
+        is_kept = iteration >= 0
+        angle = ANGLE * rng.uniform(*ANGLE_FACTORS)
+        n_steps = max(1, round(angle / math.exp(adapted.mean if is_kept else adapted.current)))
         momentum = rng.standard_normal(len(position))
         candidate, end, end_value, end_gradient = _trajectory(
             density, position, momentum, gradient, angle / n_steps, n_steps
         )
-        difference = end_value - value + (momentum @ momentum - end @ end) / 2
-        probability = math.exp(min(0.0, difference)) if math.isfinite(difference) else 0.0
-        if rng.random() < probability:
+        gain = end_value - value + (momentum @ momentum - end @ end) / 2
+        acceptance = math.exp(min(0.0, gain)) if math.isfinite(gain) else 0.0
+        if rng.random() < acceptance:
             position, value, gradient = candidate, end_value, end_gradient
-        if iteration < 0:
-            n = iteration + n_adapt + 1
-            error_sum += TARGET_ACCEPTANCE - probability
-            log_step = centre - math.sqrt(n) / 0.05 * error_sum / (n + 10) * 0.05 * 4
-            log_step = min(max(log_step, math.log(STEP_RANGE[0])), math.log(STEP_RANGE[1]))
-            weight = n**-0.75
-            log_mean = weight * log_step + (1 - weight) * log_mean
-        else:
+        if is_kept:
             kept.append(position)
-            acceptances.append(probability)
-            divergences += not difference > -MAX_ENERGY_ERROR
-    return Draws(np.array(kept), float(np.mean(acceptances)), math.exp(log_mean), divergences)
+            acceptances.append(acceptance)
+            divergences += not gain > -MAX_ENERGY_ERROR
+        else:
+            adapted.update(acceptance)
+    return Draws(np.array(kept), float(np.mean(acceptances)), divergences)
 
 
 def _trajectory(
-    density: Density, position: Floats, momentum: Floats, gradient: Floats, step: float, n_steps: int
+    density: Density,
+    position: Floats,
+    momentum: Floats,
+    gradient: Floats,
+    step: float,
+    n_steps: int,
 ) -> tuple[Floats, Floats, float, Floats]:
     """Return the position, momentum, log density and gradient at the end."""
     cos, sin = math.cos(step), math.sin(step)

@@ -7,8 +7,9 @@ the posterior. t and log beta are means over annotators, weighted by 1 minus the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,8 +57,6 @@ class AbsoluteScale:
     ipsative_limit: Estimate
     """Correlation of the published scores with the true absolute ones over all items: what a model that
     knows the latter reaches on the published scale."""
-    agreement: Estimate
-    """Mean correlation (Spearman) of answers to anchors with the published scores within groups."""
     groups: Mapping[str, Estimate]
     """Mean absolute score of each group."""
     ratio: Estimate
@@ -65,9 +64,10 @@ class AbsoluteScale:
     sds: Mapping[str, Estimate]
     lapses: Mapping[str, Estimate]
     """Share of random answers of each annotator."""
-    kind: str
+    agreement: Estimate = field(default_factory=lambda: Estimate(math.nan))
+    """Mean correlation (Spearman) of answers to anchors with the published scores within groups."""
     notes: tuple[str, ...] = ()
-    signature: Mapping[str, object] | None = None
+    signature: Mapping[str, object] = field(default_factory=dict)
     regression: ResultTable | None = None
 
     def result_tables(self) -> list[ResultTable]:
@@ -92,7 +92,6 @@ class AbsoluteScale:
     def document(self) -> dict[str, Any]:
         """Return the estimates in JSON form."""
         parts = {
-            "kind": self.kind,
             "ceiling": self.ceiling.document(),
             "ipsative_limit": self.ipsative_limit.document(),
             "agreement": self.agreement.document(),
@@ -101,15 +100,28 @@ class AbsoluteScale:
             "lapses": {name: value.document() for name, value in self.lapses.items()},
             "groups": {name: value.document() for name, value in self.groups.items()},
             "notes": list(self.notes),
-            "signature": dict(self.signature or {}),
+            "signature": dict(self.signature),
         }
         if self.regression:
             keys = self.regression.column_keys()
             parts["regression"] = [
-                {key: cell.document() if isinstance(cell, Estimate) else cell for key, cell in zip(keys, row, strict=True)}
+                {
+                    key: cell.document() if isinstance(cell, Estimate) else cell
+                    for key, cell in zip(keys, row, strict=True)
+                }
                 for row in self.regression.rows
             ]
         return parts
+
+    @property
+    def summary(self) -> str:
+        """A note on the scale as a whole."""
+        return note(
+            "absolute scores: ceiling over all items {ceiling:.3f}, ipsative limit of the published scores "
+            "{limit:.3f}",
+            ceiling=self.ceiling.value,
+            limit=self.ipsative_limit.value,
+        )
 
     def added_to(self, scores: Scores) -> Scores:
         """Return scores with the columns of the absolute scores; NaN for items without judgments."""
@@ -121,7 +133,12 @@ class AbsoluteScale:
 
 
 def absolute_scale(
-    judgments: Judgments, anchors: Anchors, published: Scores | None = None, *, draws: int = DRAWS, seed: int = 0
+    judgments: Judgments,
+    anchors: Anchors,
+    published: Scores | None = None,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> AbsoluteScale:
     """Return the absolute scale of judgments with anchors.
 
@@ -136,34 +153,42 @@ def absolute_scale(
     check_anchors(anchors, judgments)
     study = study_of(judgments.canonical, anchors)
     published = score(judgments) if published is None else published
-    published_of = dict(zip(zip(published.groups, published.items, strict=True), published.score.tolist(), strict=True))
+    published_of = dict(
+        zip(
+            zip(published.groups, published.items, strict=True),
+            published.score.tolist(),
+            strict=True,
+        )
+    )
     of_items = np.array([published_of[key] for key in study.keys])
     agreement = _agreement(study, of_items)
     if agreement.value < MIN_AGREEMENT:
         message = (
-            f"the mean correlation of the answers with the scores within groups is {agreement.value:.2f}; expected at "
-            f"least {MIN_AGREEMENT}: anchors and judgments do not measure the same"
+            f"the mean correlation of the answers with the scores within groups is {agreement.value:.2f}; "
+            f"expected at least {MIN_AGREEMENT}: anchors and judgments do not measure the same"
         )
         raise InputError(Problem(anchors.file, None, message))
     posterior = draw(study.data, fit(study.data), draws, seed)
-    h = average_answers(study, posterior)
-    return summarised(study, posterior, h, of_items, agreement, (*notes, *study.notes, *_draw_notes(posterior)), {
-        "kind": anchors.kind, "draws": draws, "seed": seed, "judgments": judgments.canonical.digest(),
-        "anchors": len(anchors),
-    })  # fmt: skip
+    signature = {
+        "kind": anchors.kind, "anchors": len(anchors), "judgments": judgments.canonical.digest(),
+        "draws": draws, "seed": seed,
+    }  # fmt: skip
+    notes = [*notes, *study.notes, *_draw_notes(posterior)]
+    scale = _summarised(study, posterior, of_items)
+    return replace(scale, agreement=agreement, notes=tuple(notes), signature=signature)
 
 
 def average_answers(study: Study, posterior: Posterior) -> Floats:
     """Return (R, N) answers of the average annotator to each item, in [0, 1]."""
     distance = posterior.utility[:, *study.place] - posterior.threshold[:, None]
-    return expit(posterior.slope[:, None] * distance / RATING_SCALE if study.data.is_rating else distance)
+    return expit(
+        posterior.slope[:, None] * distance / RATING_SCALE if study.data.is_rating else distance
+    )
 
 
-def summarised(
-    study: Study, posterior: Posterior, h: Floats, published: Floats, agreement: Estimate, notes: tuple[str, ...],
-    signature: Mapping[str, object],
-) -> AbsoluteScale:  # fmt: skip
-    """Return the scale of the draws h of the true absolute scores."""
+def _summarised(study: Study, posterior: Posterior, published: Floats) -> AbsoluteScale:
+    """Return the scale of the draws, with the published scores of the items."""
+    h = average_answers(study, posterior)
     score = h.mean(axis=0)
     low, high = np.quantile(h, LIMITS, axis=0)
     to_truth = _correlations(h, score)
@@ -173,14 +198,10 @@ def summarised(
         study.keys, score, low, high,
         ceiling=_estimate(to_truth, value=root),
         ipsative_limit=_estimate(_correlations(h, published)),
-        agreement=agreement,
         groups=dict(zip(study.groups, map(_estimate, means.T), strict=True)),
         ratio=_estimate(posterior.sd["offset"] / posterior.sd["item"]),
         sds={name: _estimate(values) for name, values in posterior.sd.items()},
         lapses=dict(zip(study.annotators, map(_estimate, posterior.lapse.T), strict=True)),
-        kind="rating" if study.data.is_rating else "mark",
-        notes=notes,
-        signature=signature,
     )  # fmt: skip
 
 
@@ -229,7 +250,9 @@ def _agreement(study: Study, published: Floats) -> Estimate:
         if has.sum() > 1 and all(np.ptp(each) > 1e-9 for each in pair):
             values.append(float(spearmanr(*pair).statistic))
     if not values:
-        return Estimate(np.nan, n=0, reason=note("no group has two items with different answers to anchors"))
+        return Estimate(
+            np.nan, n=0, reason=note("no group has two items with different answers to anchors")
+        )
     return _mean(np.array(values))
 
 
@@ -239,13 +262,21 @@ def _mean(values: Floats) -> Estimate:
     if n < 2:
         return Estimate(float(values.mean()), n=n, reason=note("no interval: a single group"))
     margin = float(t_quantile(np.array(n - 1.0)) * values.std(ddof=1) / np.sqrt(n))
-    return Estimate(float(values.mean()), float(values.mean()) - margin, min(1.0, float(values.mean()) + margin), n)
+    return Estimate(
+        float(values.mean()),
+        float(values.mean()) - margin,
+        min(1.0, float(values.mean()) + margin),
+        n,
+    )
 
 
 def _draw_notes(posterior: Posterior) -> list[str]:
     notes = []
     if posterior.divergences:
         notes.append(
-            note("{n:d} trajectories of the sampler diverged: intervals may be too narrow", n=posterior.divergences)
+            note(
+                "{n:d} trajectories of the sampler diverged: intervals may be too narrow",
+                n=posterior.divergences,
+            )
         )
     return notes

@@ -74,9 +74,12 @@ def simulate_anchors(
     tuples, a = judgments.tuples, len(judgments.annotators)
     _check(noise, offset_sd, threshold_sd, wobble_sd, slider_sd, slope_sd)
     random = np.random.Generator(np.random.PCG64([seed, ANCHORS]))
-    utility = truth / noise + offset_sd * _sd_within(tuples, truth / noise) * random.standard_normal(
-        len(tuples.groups)
-    )[tuples.group_of_item]
+    utility = (
+        truth / noise
+        + offset_sd
+        * _sd_within(tuples, truth / noise)
+        * random.standard_normal(len(tuples.groups))[tuples.group_of_item]
+    )
     perceived = utility + tastes(a, len(truth), disagreement / noise, seed)
     thresholds = threshold_sd * random.standard_normal(a)
     slopes = np.exp(slope_sd * random.standard_normal(a))
@@ -94,7 +97,10 @@ def simulate_anchors(
                 eta = perceived[person, item_of[name, item]] - threshold
                 if anchor.kind == "rating":
                     value = slopes[person] * eta + slider_sd * random.standard_normal()
-                    answer, guess = round(100 * float(expit(value / RATING_SCALE))), random.integers(101)
+                    answer, guess = (
+                        round(100 * float(expit(value / RATING_SCALE))),
+                        random.integers(101),
+                    )
                 else:
                     answer, guess = int(random.random() < expit(eta)), random.integers(2)
                 if random.random() < lapses[person]:
@@ -108,7 +114,9 @@ def simulate_anchors(
 
 def _check(noise: float, offset_sd: float, *sds: float) -> None:
     if not noise > 0:
-        raise ValueError(f"noise is {noise}; anchors require a number above 0, the unit of utilities")
+        raise ValueError(
+            f"noise is {noise}; anchors require a number above 0, the unit of utilities"
+        )
     if offset_sd < 0 or min(sds) < 0:
         raise ValueError("a standard deviation is negative; expected 0 or more")
 

@@ -73,9 +73,10 @@ class Picture:
 
 @dataclass(frozen=True)
 class Also:
-    """Further analyses of a command, which an option adds."""
+    """Further analyses of a command, which a flag adds, or a setting of the same name that is given."""
 
     text: str
+    """Help of the flag; empty for a setting."""
     analyses: Sequence[Analysis]
 
 

@@ -6,7 +6,7 @@ Modules with their computations are imported when they run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bws.analysis import pictures
@@ -15,6 +15,7 @@ from bws.base.options import MAX_RESAMPLES, MAX_SEED, option
 from bws.base.tables import MAX_ROWS_SHOWN
 
 if TYPE_CHECKING:
+    from bws.absolute import AbsoluteScale
     from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
@@ -69,6 +70,18 @@ class ReliabilitySettings:
     price: float | None = option(
         None, "Price per judgment; --plan shows costs.", bounds=(0, 1e6), metavar="P"
     )
+    absolute: str | None = option(
+        None,
+        "Anchors, answers to single items: add the ceiling over all items on one scale for all groups, the "
+        "ipsative limit of the scores, the means of groups, and the agreement of anchors with the scores.",
+        is_file=True, metavar="ANCHORS",
+    )  # fmt: skip
+    dialogues: str | None = option(
+        None,
+        "With --absolute: dialogues or a benchmark; add the regression of the means of dialogues on words, "
+        "turns and domain.",
+        is_file=True, metavar="FILE",
+    )  # fmt: skip
     seed: int = option(0, "Random seed.", bounds=(0, MAX_SEED), metavar="S")
 
 
@@ -142,6 +155,17 @@ def _history(answers: Answers) -> StudyHistory:
     return study_history(answers.judgments, answers.settings.target)
 
 
+def _absolute(answers: Answers) -> AbsoluteScale:
+    from bws.absolute import absolute_scale, read_anchors
+    from bws.absolute.regression import mean_regression
+
+    settings = answers.settings
+    scale = absolute_scale(answers.judgments, read_anchors(settings.absolute), seed=settings.seed)
+    if settings.dialogues is None:
+        return scale
+    return replace(scale, regression=mean_regression(scale.groups, settings.dialogues))
+
+
 def _plan(answers: Answers) -> Plan | None:
     from bws.planning import Planner, plan
 
@@ -192,6 +216,7 @@ PLAN = Analysis(
     tables=lambda plan: plan.result_tables(),
     absent=pictures.NO_PLAN,
 )  # fmt: skip
+ABSOLUTE = Analysis("absolute", _absolute, tables=lambda scale: scale.result_tables())
 RELIABILITY = Analysis(
     "reliability", _reliability, ReliabilitySettings,
     has_parts=True,
@@ -202,6 +227,7 @@ RELIABILITY = Analysis(
     bws-reliability judgments.csv --metadata dialogues.jsonl --by source,n_turns
     bws-reliability judgments.csv --split annotator --curve
     bws-reliability judgments.csv --format latex --caption "Split-half reliability" > reliability.tex
+    bws-reliability judgments.csv --absolute anchors.csv --dialogues dialogues.jsonl
     bws-reliability pilot.csv --plan --target 0.95 --price 0.05 --figure plan.svg
     """,
     text="Split-half reliability: the correlation between scores from two random halves of the judgments.",
@@ -240,5 +266,6 @@ RELIABILITY = Analysis(
             "Add --components, and the reliability of other designs: more tuples, annotations, annotators.",
             [COMPONENTS, PLAN],
         ),
+        "absolute": Also("", [ABSOLUTE]),
     },
 )  # fmt: skip

@@ -126,6 +126,14 @@ class FileKind:
 KINDS = {
     kind.name: kind
     for kind in (
+        FileKind(
+            "anchors", "a file of anchors", "bws-score --absolute reads it",
+            frozenset({"item", "annotator", "kind", "answer"}),
+        ),
+        FileKind(
+            "anchor-plan", "a plan of anchors", "bws-simulate --anchors reads it",
+            frozenset({"anchor", "kind", "item1"}),
+        ),
         FileKind("judgments", "a judgments file", "bws-score computes scores from it"),
         FileKind("tuples", "a tuples file", "bws-simulate and mturk-hits publish read it"),
         FileKind(

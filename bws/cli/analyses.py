@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bws.analysis.analysis import Analysis, Answers, Picture
+from bws.analysis.analysis import Also, Analysis, Answers, Picture
 from bws.analysis.registry import load_analysis
 from bws.base.commands import Command, Console, command
 from bws.base.options import click_options, declarations
@@ -52,7 +52,8 @@ def judgments_command(name: str, analysis: Analysis) -> Command:
         if paragraph and by:
             raise click.UsageError("--paragraph cannot be combined with --by")
         settings = analysis.settings(**_taken(values, declarations(analysis.settings)))
-        flags = [flag for flag, is_given in _taken(values, analysis.also).items() if is_given]
+        given = vars(settings) | _taken(values, _flags(analysis))
+        flags = [name for name in analysis.also if given[name]]
         further = dict.fromkeys(each for flag in flags for each in analysis.also[flag].analyses)
         for _, path in figures:
             check_figure(path)
@@ -93,11 +94,17 @@ def _options(analysis: Analysis, pictures: Mapping[str, Picture]) -> list[Decora
         exclude_option,
         click_options(analysis.settings),
         *([by_options] if analysis.has_parts else []),
-        *(option(f"--{flag}", also.text, is_flag=True) for flag, also in analysis.also.items()),
+        *(option(f"--{flag}", also.text, is_flag=True) for flag, also in _flags(analysis).items()),
         *([figures_option(next(iter(kinds.values())), kinds)] if kinds else []),
         *([paragraph_option] if analysis.sentences else []),
         plain_table_options(),
     ]
+
+
+def _flags(analysis: Analysis) -> dict[str, Also]:
+    """Return what flags add; the others are settings."""
+    settings = declarations(analysis.settings)
+    return {name: also for name, also in analysis.also.items() if name not in settings}
 
 
 def _tables(answers: Answers, analysis: Analysis, style: TableStyle) -> list[ResultTable]:

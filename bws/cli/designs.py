@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bws.base.commands import Console, command
-from bws.base.options import INPUT, MAX_COUNT, Number
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Number
 from bws.base.problems import Problem
 from bws.base.tables import TableStyle, rendered
 from bws.base.terminal import echo
@@ -32,6 +32,7 @@ OPTION_NAMES = {
     bws-make-tuples items.txt -k 4 --factor 2 --seed 0 -o tuples.csv
     bws-make-tuples items.txt -k 4 --fresh 4 -o rounds.csv
     bws-make-tuples dialogues.jsonl -k 3 --tuples 10 --audit -o tuples.csv
+    bws-make-tuples dialogues.jsonl -k 3 --factor 2 --anchors rating:2 --anchors-output plan.csv -o tuples.csv
     """,
 )
 @click.argument("items", type=INPUT, metavar="ITEMS")
@@ -84,6 +85,13 @@ OPTION_NAMES = {
     "Allow repeated tuples if there are not enough distinct ones.",
     is_flag=True,
 )
+@option(
+    "--anchors",
+    "Plan of anchors, answers to single items after the tuples of a group, for one scale across groups: two "
+    "items that each person rates, in rotation, or marks of all acceptable items.",
+    choices="rating:2 mark",
+)
+@option("--anchors-output", "File of this plan, as CSV.", type=OUTPUT, metavar="FILE")
 @option("--audit audited", "Print an audit of the design.", is_flag=True, show_default=False)
 @format_option("Format of the audit.", "--audit-format audit_form")
 @option(
@@ -99,6 +107,8 @@ def make_tuples(
     item_column: str | None,
     group_column: str | None,
     extend: str | None,
+    anchors: str | None,
+    anchors_output: str | None,
     form: Literal["csv", "km"],
     output: str,
     audited: bool,
@@ -110,21 +120,26 @@ def make_tuples(
     ITEMS is a .txt file with one item per line, a .csv, .tsv or .jsonl file with columns, or dialogues with
     candidates, grouped by dialogue; - is standard input with one item per line.
     """
+    from bws.absolute import plan_anchors, write_plan
     from bws.base.text import display_name
     from bws.design import audit
     from bws.files import read_items, write_tuples
     from bws.files.dialogue_texts import repeated_dialogues_of_file
     from bws.files.variants import find_variants
 
+    _check_together("--anchors", anchors, "--anchors-output", anchors_output)
     listed = read_items(items, item_column, group_column)
     set_options = {name: value for name, value in options.items() if value is not None}
     with arguments():
         design = (
             _extended(extend, listed, set_options) if extend else _make_design(listed, set_options)
         )
+        plan = plan_anchors(design, anchors, seed=options["seed"]) if anchors else ()
     design_audit = audit(design) if audited else None
     if output != "-" or not console.as_json:
         write_tuples(design, output, form)
+    if anchors_output:
+        write_plan(plan, anchors_output)
     groups = f" in {len(design.groups)} groups" if listed.groups else ""
     console.note(f"{len(design)} tuples of {len(design.items)} items{groups}")
     for note in design.notes:
@@ -143,6 +158,12 @@ def make_tuples(
     elif design_audit:
         text = rendered([design_audit.result_table()], TableStyle(audit_form), titles=False)
         echo(text.rstrip("\n"), err=output == "-")
+
+
+def _check_together(name: str, value: object, other_name: str, other: object) -> None:
+    """Raise UsageError if only one of two options is given."""
+    if (value is None) != (other is None):
+        raise click.UsageError(f"{name} and {other_name} must be used together")
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
@@ -210,6 +231,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     bws-simulate tuples.csv --truth scores.csv --annotators 5 --noise 0.25 -o simulated.csv
     bws-simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
     bws-simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
+    bws-simulate tuples.csv --truth scores.csv --anchors plan.csv --anchors-output anchors.csv -o sim.csv
     bws-simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
@@ -269,6 +291,21 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     metavar="P",
 )
 @option(
+    "--anchors",
+    "Plan of anchors (bws-make-tuples --anchors): also simulate the answers to them, with thresholds of "
+    "people (SD 1 logit) and noise of the slider (SD 2).",
+    type=INPUT,
+    metavar="PLAN",
+)
+@option("--anchors-output", "File of these answers, as CSV.", type=OUTPUT, metavar="FILE")
+@option(
+    "--offset-sd",
+    "With --anchors: differences between groups (SD), relative to those of the truth within groups.",
+    type=Number(0, 1000),
+    default=0.7,
+    metavar="S",
+)
+@option(
     "--model-correlation",
     "Correlation of a language model's scores with the true ones: print how many of the judgments people "
     "would still have to make with this model. Requires five annotators.",
@@ -282,6 +319,9 @@ def simulate(
     tuples: str,
     truth: str,
     output: str,
+    anchors: str | None,
+    anchors_output: str | None,
+    offset_sd: float,
     model_correlation: float | None,
     seed: int,
     **options: Any,
@@ -292,21 +332,31 @@ def simulate(
     pooled scores (bws-score --models) need for the width of the intervals of the simulated judgments alone,
     by the share of tuples that people judge. The model is simulated as well: it judges all tuples.
     """
+    from bws.absolute import read_plan, simulate_anchors, write_anchors
     from bws.files import read_tuples, write_judgments
     from bws.simulation import read_truth
     from bws.simulation import simulate as simulated
 
+    _check_together("--anchors", anchors, "--anchors-output", anchors_output)
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
+    plan = read_plan(anchors, design) if anchors else ()
     savings = None
     with arguments():
         judgments = simulated(design, true_scores, seed=seed, **options)
+        if plan:
+            shared = {name: options[name] for name in ("noise", "disagreement", "careless")}
+            answers = simulate_anchors(
+                judgments, true_scores, plan, offset_sd=offset_sd, seed=seed, **shared
+            )
         if model_correlation is not None:
             from bws.model_savings import simulated_savings
 
             savings = simulated_savings(judgments, true_scores, model_correlation, seed=seed)
     if output != "-" or not console.as_json:
         write_judgments(judgments, output)
+    if anchors_output:
+        write_anchors(answers.rows, anchors_output)
     summary = f"{len(judgments)} judgments of {len(design)} tuples by {len(judgments.annotators)} annotators"
     console.note(summary)
     if console.as_json:

@@ -62,6 +62,7 @@ def _methods() -> Sequence[str]:
     bws-score judgments.csv --soft-targets soft-targets.csv -o scores.csv
     bws-score judgments.csv --method best-worst-logit --scale counting -o scores.csv
     bws-score judgments.csv --method elo --bootstrap 1000 --cluster annotator
+    bws-score judgments.csv --absolute anchors.csv -o scores.csv
     bws-score judgments.csv --models model-judgments.csv -o scores.csv
     bws-score judgments.csv --models model-judgments.csv --pool -o scores.csv
     bws-score annotations.csv --from km --method bradley-terry --format km -o scores.tsv
@@ -125,6 +126,13 @@ def _methods() -> Sequence[str]:
     metavar="JUDGMENTS",
 )
 @option(
+    "--absolute",
+    "Anchors, answers to single items: the columns absolute_score, absolute_low and absolute_high, scores in "
+    "[0, 1] on one scale for the items of all groups, with 95 % intervals.",
+    type=INPUT,
+    metavar="ANCHORS",
+)
+@option(
     "--models",
     "Judgments by language models of other tuples of the same design, of which people judged a random part. "
     "They predict people's judgments: scores and intervals are prediction-powered, which is valid whatever "
@@ -179,6 +187,7 @@ def score(
     method: str,
     intervals: bool,
     anchors: Sequence[str],
+    absolute: str | None,
     models: str | None,
     pool: bool,
     figure: str | None,
@@ -230,6 +239,8 @@ def score(
         else:
             scores = [scored(batch, method, **options) for batch in batches]
             last = anchor(scores)[-1] if anchors else scores[-1]
+    if absolute:
+        last = _with_absolute(console, last, batches[-1], absolute, options["seed"])
     if item_texts:
         last = last.with_texts(read_item_texts(item_texts))
         _warn_of_missing_texts(console, last, item_texts)
@@ -252,6 +263,18 @@ def score(
         console.answer("", _document(written, batches[-1]))
     elif output != "-":
         echo(_ends(written))
+
+
+def _with_absolute(
+    console: Console, scores: Scores, judgments: Judgments, path: str, seed: int
+) -> Scores:
+    """Return the scores with absolute scores; print their ceiling."""
+    from bws.absolute import absolute_scale, read_anchors
+
+    scale = absolute_scale(judgments, read_anchors(path), seed=seed)
+    for text in (*scale.notes, scale.summary):
+        console.note(text)
+    return scale.added_to(scores)
 
 
 def _warn_of_missing_texts(console: Console, scores: Scores, path: str) -> None:
@@ -329,7 +352,7 @@ def _warn_of_unlinked_items(console: Console, batches: Sequence[Judgments], path
 
 def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
     """Return the available columns of the scores, by their names in files."""
-    from bws.record_columns import whole_ranks
+    from bws.record_columns import ABSOLUTE, whole_ranks
 
     columns = {
         "item": scores.items,
@@ -340,6 +363,7 @@ def _columns(scores: Scores) -> dict[str, NDArray[Any]]:
         "high": scores.high,
         "rank_low": None if scores.rank_low is None else whole_ranks(scores.rank_low),
         "rank_high": None if scores.rank_high is None else whole_ranks(scores.rank_high),
+        **{name: getattr(scores, name) for name in ABSOLUTE},
         "appearances": scores.appearances,
         "best": scores.best,
         "worst": scores.worst,
@@ -351,6 +375,8 @@ def _ends(scores: Scores) -> str:
     """Return a table of the items with the highest and the lowest scores."""
     import numpy as np
 
+    from bws.record_columns import ABSOLUTE
+
     scored = np.flatnonzero(~np.isnan(scores.score))
     order = scored[np.argsort(-scores.score[scored], kind="stable")]
     cut = len(order) > 2 * ENDS
@@ -360,7 +386,7 @@ def _ends(scores: Scores) -> str:
         del columns["group"]
     for name in columns.keys() & {"item", "text"}:
         columns[name] = [text[:WIDTH] for text in columns[name]]
-    for name in columns.keys() & {"score", "low", "high"}:
+    for name in columns.keys() & {"score", "low", "high", *ABSOLUTE}:
         columns[name] = ["–" if math.isnan(value) else f"{value:.3f}" for value in columns[name]]
     for name in columns.keys() & {"rank_low", "rank_high"}:
         columns[name] = ["–" if rank is None else rank for rank in columns[name]]

@@ -15,7 +15,7 @@ from bws.files.columns import Faults, delimited, encode, quoted, tabbed
 from bws.files.pairs import BETWEEN
 from bws.files.rows import missing
 from bws.files.table import Table, tabbed_first_line, table_of, text_bytes
-from bws.record_columns import RANKS, score_columns, series
+from bws.record_columns import ABSOLUTE, RANKS, score_columns, series
 from bws.records import Floats, Ints, Scores
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def read_scores(path: Source) -> Scores:
     first = tabbed_first_line(data)
     if len(first) == 2 and not first_of(first, SCORE):
         return _scores(table_of(data, name, separator="\t", header=False), "item1", "item2")
-    table = table_of(data, name).named((*COUNTS, *LIMITS, *RANKS))
+    table = table_of(data, name).named((*COUNTS, *LIMITS, *RANKS, *ABSOLUTE))
     item, score = (first_of(table.frame.columns, names) for names in (ITEM, SCORE))
     if item is None or score is None:
         raise missing(table, "scores", "item, group, score", "scores")
@@ -45,14 +45,14 @@ def read_scores(path: Source) -> Scores:
 
 
 def _scores(table: Table, item: str, score: str) -> Scores:
-    frame = table.with_decimal_points((score, *LIMITS)).frame
+    frame = table.with_decimal_points((score, *LIMITS, *ABSOLUTE)).frame
     faults = Faults(table.file, table.lines, table.problems)
     (item_of,), items = encode([frame[item]])
     group = first_of(frame.columns, ("group", "dialogueid"))
     (group_of,), groups = encode([frame[group] if group else frame[item].str.head(0)])
     _check_items(faults, item_of, items, group_of, groups)
     faults.add_missing_groups(item_of[np.newaxis], items, group_of, groups)
-    present = [name for name in (*COUNTS, *LIMITS, *RANKS) if name in frame.columns]
+    present = [name for name in (*COUNTS, *LIMITS, *RANKS, *ABSOLUTE) if name in frame.columns]
     columns = {"score": frame[score]} | {name: frame[name] for name in present}
     numbers = {name: _numbers(faults, name, column) for name, column in columns.items()}
     for name, least in {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(RANKS, 1)}.items():
@@ -71,6 +71,7 @@ def _scores(table: Table, item: str, score: str) -> Scores:
         high=numbers.get("high"),
         rank_low=numbers.get("rank_low"),
         rank_high=numbers.get("rank_high"),
+        **{name: numbers.get(name) for name in ABSOLUTE},
     )
 
 

@@ -70,7 +70,7 @@ def read_tuples(path: Source, *, control: Iterable[str] = ()) -> Tuples:
 def _tuples(table: Table, names: Iterable[str]) -> Tuples:
     columns = numbered(table.frame.columns, "item")
     kind = kind_of(table.frame.columns)
-    if not columns or (kind and kind.name == "judgments"):
+    if not columns or (kind and kind.name in ("judgments", "anchor-plan")):
         raise missing(table, "csv", "tuple_id, group, item1, item2, ...", "tuples")
     check_k(table.file, len(columns))
     faults = Faults(table.file, table.lines, table.problems)

@@ -74,8 +74,11 @@ def plan_anchors(
 
     plans = plan_hits(pages, settings, digest, question, name)
     numbered = (replace(hit, number=len(study.hits) + hit.number) for hit in plans)
-    notes = tuple(_notes(len(slots), len(groups), settings))
-    return PlannedAnchors(kind, tuple(numbered), digest, notes)
+    notes = [
+        f"{len(plans)} of {len(study.hits) + len(plans)} HITs have anchors of {len(slots)} dialogues"
+    ]
+    notes += _notes(len(slots), len(groups), settings)
+    return PlannedAnchors(kind, tuple(numbered), digest, tuple(notes))
 
 
 def _groups(study: PlannedStudy) -> dict[str, Group]:

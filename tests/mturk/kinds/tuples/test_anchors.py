@@ -1,6 +1,7 @@
 """Anchors of a study of tuples: their plan, their page, and the fields of the form."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from mturk.answers import expected_tuples
 from mturk.catalogues import available_languages
 from mturk.cli.publish import plan_of
 from mturk.kinds import Behaviour, ExpectedTuple, find_problems
+from mturk.kinds.tuples import form
 from mturk.kinds.tuples.anchors import MARK, RATING, count_skipped
 from mturk.kinds.tuples.anchors.plan import plan_anchors
 from mturk.question_xml import read_question
@@ -108,7 +110,12 @@ def test_other_kinds_and_ids_of_tuples_are_refused(study, plan_file):
 def test_remarks_on_missing_dialogues_and_other_questions(study, tmp_path):
     path = tmp_path / "plan.csv"
     path.write_text("group,anchor,kind,item1,item2\nd3,1,rating,d3-1,d3-2\n")
-    assert plan_anchors(path, study).notes == ("1 of 2 dialogues have no anchor",)
+    notes = ("1 of 3 HITs have anchors of 1 dialogues", "1 of 2 dialogues have no anchor")
+    assert plan_anchors(path, study).notes == notes
+    texts = (Path(form.__file__).parent / "texts.en.toml").read_text(encoding="utf-8")
+    settings = replace(study.settings, texts=texts, language="en")
+    (*_, note) = plan_anchors(path, replace(study, settings=settings)).notes
+    assert "scores and anchors must mean the same" in note
 
 
 @pytest.mark.parametrize(

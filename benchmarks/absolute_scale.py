@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -137,7 +138,12 @@ def simulated(cell: Cell, seed: int) -> tuple[Judgments, SimulatedAnchors, Ancho
     noise = (
         np.pi / np.sqrt(6) if cell.noise == "thurstone" else 1.0
     )  # the standard deviation of a Gumbel error
-    settings = {"noise": noise, "model": cell.noise, "disagreement": TASTES, "seed": seed}
+    settings: dict[str, Any] = {
+        "noise": noise,
+        "model": cell.noise,
+        "disagreement": TASTES,
+        "seed": seed,
+    }
     judgments = simulate(tuples, truth, a, careless=cell.lapses, **settings)
     careless = np.full(a, cell.lapses)
     if cell.careless_people:

@@ -18,6 +18,7 @@ from bws.files.columns import quoted
 from bws.files.schema import (
     ANY_TEXT,
     NAME,
+    OPTIONAL_TEXT,
     Field,
     Row,
     Unique,
@@ -108,11 +109,8 @@ def _seconds(text: str) -> float | None:
 
 KIND: Field[Kind] = choice(KINDS, "rating", "rating or mark")
 WHOLE = Field(_whole, 0)
-OPTIONAL = {
-    "position": Field(_position, 0, required=False),
-    "seconds": Field(_seconds, None, required=False),
-    "assignment_id": Field(ANY_TEXT.parse, "", required=False),
-}
+POSITION = Field(_position, 0, required=False)
+SECONDS: Field[float | None] = Field(_seconds, None, required=False)
 
 
 def read_anchors(path: Source) -> Anchors:
@@ -144,9 +142,8 @@ def _anchor(row: Row) -> Anchor:
         row.wrong(f"answer is {answer}; expected {expected} for kind {kind}")
     return Anchor(
         normal_id(row.get("group", ANY_TEXT)), normal_id(row.get("item", NAME)),
-        normal_id(row.get("annotator", NAME)), kind, answer,
-        **{name: row.get(name, field) for name, field in OPTIONAL.items()},
-        line=row.location.line,
+        normal_id(row.get("annotator", NAME)), kind, answer, row.get("position", POSITION),
+        row.get("seconds", SECONDS), row.get("assignment_id", OPTIONAL_TEXT), row.location.line,
     )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def sample(
         candidate, end, end_value, end_gradient = _trajectory(
             density, position, momentum, gradient, angle / n_steps, n_steps
         )
-        gain = end_value - value + (momentum @ momentum - end @ end) / 2
+        gain = float(end_value - value + (momentum @ momentum - end @ end) / 2)
         acceptance = math.exp(min(0.0, gain)) if math.isfinite(gain) else 0.0
         if rng.random() < acceptance:
             position, value, gradient = candidate, end_value, end_gradient

@@ -91,7 +91,7 @@ class AbsoluteScale:
 
     def document(self) -> dict[str, Any]:
         """Return the estimates in JSON form."""
-        parts = {
+        parts: dict[str, Any] = {
             "ceiling": self.ceiling.document(),
             "ipsative_limit": self.ipsative_limit.document(),
             "agreement": self.agreement.document(),
@@ -174,6 +174,7 @@ def absolute_scale(
         "draws": draws, "seed": seed,
     }  # fmt: skip
     notes = [*notes, *study.notes, *_draw_notes(posterior)]
+    notes += [agreement.reason] if math.isnan(agreement.value) else []
     scale = _summarised(study, posterior, of_items)
     return replace(scale, agreement=agreement, notes=tuple(notes), signature=signature)
 
@@ -181,9 +182,11 @@ def absolute_scale(
 def average_answers(study: Study, posterior: Posterior) -> Floats:
     """Return (R, N) answers of the average annotator to each item, in [0, 1]."""
     distance = posterior.utility[:, *study.place] - posterior.threshold[:, None]
-    return expit(
-        posterior.slope[:, None] * distance / RATING_SCALE if study.data.is_rating else distance
+    is_rating = study.data.is_rating
+    answers: Floats = expit(
+        posterior.slope[:, None] * distance / RATING_SCALE if is_rating else distance
     )
+    return answers
 
 
 def _summarised(study: Study, posterior: Posterior, published: Floats) -> AbsoluteScale:
@@ -214,7 +217,8 @@ def _correlations(h: Floats, score: Floats) -> Floats:
     """Return (R,) correlations of scores with draws; NaN where either is constant."""
     x, y = h - h.mean(axis=1, keepdims=True), score - score.mean()
     with np.errstate(invalid="ignore", divide="ignore"):
-        return x @ y / np.sqrt((x**2).sum(axis=1) * (y @ y))
+        correlations: Floats = x @ y / np.sqrt((x**2).sum(axis=1) * (y @ y))
+    return correlations
 
 
 def _group_means(study: Study, h: Floats) -> Floats:

@@ -38,7 +38,8 @@ class SimulatedAnchors:
         threshold = np.average(self.thresholds, weights=has_answered)
         slope = np.exp(np.average(np.log(self.slopes), weights=has_answered))
         distance = self.utility - threshold
-        return expit(slope * distance / RATING_SCALE if is_rating else distance)
+        scores: Floats = expit(slope * distance / RATING_SCALE if is_rating else distance)
+        return scores
 
 
 def simulate_anchors(

@@ -71,7 +71,9 @@ def _scores(table: Table, item: str, score: str) -> Scores:
         high=numbers.get("high"),
         rank_low=numbers.get("rank_low"),
         rank_high=numbers.get("rank_high"),
-        **{name: numbers.get(name) for name in ABSOLUTE},
+        absolute_score=numbers.get("absolute_score"),
+        absolute_low=numbers.get("absolute_low"),
+        absolute_high=numbers.get("absolute_high"),
     )
 
 

@@ -58,7 +58,8 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     document = json.loads(line or "{}")
     if "api" not in document:
         last_line = read_text(log).strip().splitlines()[-1:] or ["no message"]
-        raise OSError(f"giccs annotate serve did not start: {last_line[0]} (see {log})")
+        reason = document.get("error", last_line[0])
+        raise OSError(f"giccs annotate serve did not start: {reason} (see {log})")
     return str(document["api"])
 
 

@@ -193,7 +193,7 @@ def _reported_errors(as_json: bool, meta: Mapping[str, Any]) -> Iterator[None]:
         vars(error)["message"] = printable(error.message)  # Final in click's annotations
         if as_json and ANSWERED not in meta:
             with suppress(OSError):  # The error may be that of standard output.
-                echo(json.dumps({"error": error.format_message()}, ensure_ascii=False, indent=2))
+                echo(json.dumps({"error": error.format_message()}, ensure_ascii=False))
         raise
 
 

@@ -53,7 +53,7 @@ class Service:
                 env=self.environment,
             )  # fmt: skip
         assert self.process.stdout is not None
-        if not self.process.stdout.readline():
+        if '"api"' not in self.process.stdout.readline():
             self.process.wait()
             raise RuntimeError(f"giccs annotate serve ended: {self.log.read_text()[-2000:]}")
 

@@ -55,10 +55,12 @@ def service(database: Path, log: Path) -> Iterator[str]:
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     assert process.stdout is not None
     line = process.stdout.readline()
-    if not line:
+    document = json.loads(line or "{}")
+    if "api" not in document:
         last_line = read_text(log).strip().splitlines()[-1:] or ["no message"]
-        raise OSError(f"giccs annotate serve did not start: {last_line[0]} (see {log})")
-    return str(json.loads(line)["api"])
+        reason = document.get("error", last_line[0])
+        raise OSError(f"giccs annotate serve did not start: {reason} (see {log})")
+    return str(document["api"])
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -17,7 +17,7 @@ from bws.analysis.judgments import (
     AgreementSettings,
     ReliabilitySettings,
 )
-from bws.analysis.registry import WITH_SCRIPTS, further_analyses
+from bws.analysis.registry import further_analyses
 from bws.paragraphs import prose
 from bws.paragraphs.judgments import study_sentences
 from giccs.measures.formatting import few_clusters_note
@@ -208,8 +208,7 @@ def _analysis_section(
     options = "".join(
         f" --{field.name}" for field in fields(settings) if getattr(settings, field.name) is True
     )
-    name = f"bws-{analysis.name}" if analysis.name in WITH_SCRIPTS else f"giccs {analysis.name}"
-    command = f"{name} {inputs.judgments_file}{allowed}{parts}{options} --json"
+    command = f"giccs {analysis.name} {inputs.judgments_file}{allowed}{parts}{options} --json"
     source = Source(command, answers.document(analysis) or {})
     explanation = analysis.text if answers.result(analysis) is not None else analysis.absent
     text = [explanation, *(f"Warning: {problem.message}." for problem in judgments.copies)]

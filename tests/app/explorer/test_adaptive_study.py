@@ -101,7 +101,7 @@ def test_report_has_the_evidence_and_its_command(folder):
     evidence = stopping(read_judgments(folder / "judgments.csv"))
     assert "Adaptive study" in text
     assert evidence.summary in text
-    assert "<span>giccs stop</span>" in text
+    assert "<span>giccs</span> <span>stop</span>" in text
     assert "Scores are those of a choice model in [0, 1]" in text
     assert f'<td class="sentence">{evidence.gates[2].sentence}</td>' in text
     assert "Split-half reliability" not in text

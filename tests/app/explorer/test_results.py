@@ -182,16 +182,16 @@ def test_a_result_without_metrics_is_named(opened, tmp_path):
 
 
 def test_messages_do_not_show_the_folder_of_uploads(opened, tmp_path):
-    folder = tmp_path / "giccs-explore-a1" / "x7"
+    folder = tmp_path / "giccs-explorer-a1" / "x7"
     pairwise(SAMPLE, folder)
     (folder / "pairwise-sts--broken--0.json").write_text("{")
     data = folder / "mine.jsonl"
     write_benchmark(SAMPLE.items[:5], data)
     for page in ("models", "errors", "overview"):
         app = opened("--data", data, "--results", folder, page=page)
-        assert "giccs-explore-a1" not in said(app)
+        assert "giccs-explorer-a1" not in said(app)
         for table in app.dataframe:
-            assert not table.value.astype(str).stack().str.contains("giccs-explore-a1").any()
+            assert not table.value.astype(str).stack().str.contains("giccs-explorer-a1").any()
     assert "mine.jsonl" in said(app)
     for path in folder.iterdir():
         path.unlink()

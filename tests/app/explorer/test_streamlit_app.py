@@ -125,7 +125,7 @@ def test_an_upload_that_cannot_be_read_is_a_sentence_with_its_own_name(opened, k
     app.file_uploader(key=f"upload {kind}").upload(name, b"\x80\x04}q\x00.").run()
     assert not app.exception
     assert f"`{name}" in app.error[0].value
-    assert "giccs-explore-" not in app.error[0].value
+    assert "giccs-explorer-" not in app.error[0].value
 
 
 def test_uploaded_results_are_shown(opened, tmp_path):

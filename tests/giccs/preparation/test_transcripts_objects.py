@@ -67,8 +67,9 @@ def test_a_spreadsheet_goes_to_tuples_hits_and_a_benchmark(tmp_path, monkeypatch
         "files": 1, "dialogues": 6, "turns": 18, "candidates": 18, "dialogues_left_out": 0,
     }  # fmt: skip
     assert document["unused"] == {"remarks": 1}
-    assert document["warnings"] == ["sheet.csv: columns ignored: remarks (cells: 1)"]
-    assert document["notes"] == ["18 speakers taken from the labels before turns"]
+    warning = "sheet.csv: columns ignored: remarks (cells: 1)"
+    assert document["warnings"] == [warning]
+    assert document["notes"] == ["18 speakers taken from the labels before turns", warning]
     first = read_dialogues("dialogues.jsonl")[0]
     assert turns(first) == [("user", "Hi 0."), ("system", "Yes?"), ("user", "Film 0?")]
     assert candidates(first) == [("e0-a", "Movie 0?"), ("e0-b", "Bye."), ("e0-c", "No.")]

@@ -340,7 +340,8 @@ def main(arguments: list[str] | None = None) -> None:
     run = Journal(options.journal).run
     found = table(run, options.only, options.studies)
     origin = provenance("make absolute-scale")
-    note = f"{origin} {options.studies} studies per cell, {DRAWS} draws each."
+    journal = ", with a journal" if options.journal else ""
+    note = f"{origin} {options.studies} studies per cell, {DRAWS} draws each{journal}."
     text = f"{found}\n\n{speed(run)}\n\n{note}"
     print(text, flush=True)
     if options.output:

@@ -246,7 +246,10 @@ class Summary:
             values = np.array([each["ratio"] for each in self.studies])
             return float(np.median(values)), 1.2533 * _error(values)
         values = np.array([each[measure] for each in self.studies])
-        return float(values.mean()), _error(values)
+        error = _error(values)
+        if measure == "ceiling coverage":  # few studies may all be covered
+            error = max(error, float(np.sqrt(0.95 * 0.05 / len(values))))
+        return float(values.mean()), error
 
     def row(self) -> list[str]:
         """Return the row of the table."""
@@ -337,7 +340,8 @@ def main(arguments: list[str] | None = None) -> None:
     run = Journal(options.journal).run
     found = table(run, options.only, options.studies)
     origin = provenance("make absolute-scale")
-    note = f"{origin} {options.studies} studies per cell, {DRAWS} draws each."
+    journal = ", with a journal" if options.journal else ""
+    note = f"{origin} {options.studies} studies per cell, {DRAWS} draws each{journal}."
     text = f"{found}\n\n{speed(run)}\n\n{note}"
     print(text, flush=True)
     if options.output:

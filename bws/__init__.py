@@ -17,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bws.absolute import absolute_scale, plan_anchors, read_anchors
     from bws.adaptive import join_rounds, next_round, stopping
     from bws.annotators import annotator_report
     from bws.base.problems import InputError, Problem
@@ -51,6 +52,7 @@ __all__ = [
     "Problem",
     "Scores",
     "Tuples",
+    "absolute_scale",
     "agreement",
     "anchor",
     "annotator_report",
@@ -61,8 +63,10 @@ __all__ = [
     "judgments_from_records",
     "make_tuples",
     "next_round",
+    "plan_anchors",
     "power",
     "prediction_powered_scores",
+    "read_anchors",
     "read_items",
     "read_judgments",
     "read_metadata",
@@ -82,6 +86,7 @@ __all__ = [
 ]
 
 _EXPORTS = {
+    "absolute": ("absolute_scale", "plan_anchors", "read_anchors"),
     "adaptive": ("join_rounds", "next_round", "stopping"),
     "chance_agreement": ("agreement",),
     "annotators": ("annotator_report",),

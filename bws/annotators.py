@@ -148,27 +148,30 @@ class AnnotatorReport(Tabular):
 
     def result_table(self) -> ResultTable:
         """Return a row per annotator; reasons for review are notes."""
+        has_controls = any(a.control_answers for a in self.annotators)
+        has_halves = any(not math.isnan(a.scale_first) for a in self.annotators)
         columns = [
             Column("annotator", "annotator"),
             Column("judgments", "judgments", align="right"),
             Column("compliance", "compliance", ".3f", align="right"),
             Column("scale", "scale [95 %]", ".2f", align="right"),
-            Column("halves", "halves", align="right"),
+            *([Column("halves", "halves", align="right")] if has_halves else []),
             Column("seconds", "seconds", ".3g", align="right"),
             Column("place_p", "position p", ".3g", align="right"),
             Column("same_answer", "same answer", ".3f", align="right"),
             Column("first_best", "first: best", align="right"),
             Column("first_worst", "worst", align="right"),
         ]
-        if has_controls := any(a.control_answers for a in self.annotators):
+        if has_controls:
             columns += [
                 Column("control", "control", ".3f", align="right"),
                 Column("control_answers", "of", align="right"),
             ]
         rows = [
             [
-                *(a.annotator, a.judgments, a.compliance, a.scale_interval, _halves(a), a.seconds),
-                *(a.place_p, a.same_answer),
+                *(a.annotator, a.judgments, a.compliance, a.scale_interval),
+                *((_halves(a),) if has_halves else ()),
+                *(a.seconds, a.place_p, a.same_answer),
                 *(_log_odds(effect) for effect in (a.positions.best, a.positions.worst)),
                 *((a.control, a.control_answers) if has_controls else ()),
             ]

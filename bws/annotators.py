@@ -48,6 +48,8 @@ MIN_TIME_SHARE = 1 / 3
 """An annotator is too fast below this share of the annotators' median time."""
 MAX_TASTE_P = 0.2
 """P-value of `taste_test` below which tastes have a note, so that few of them are missed."""
+MIN_SHARED_ITEMS = 0.8
+"""Share of the items of an annotator's judgments in both halves below which these are not compared."""
 FALSE_ALARM_RATE = 0.05
 """Family-wise error rate of the test of screen positions, over all annotators."""
 REVERSED = "best and worst exchanged: scale {scale:.2f} [{low:.2f}, {high:.2f}], below 0"
@@ -426,6 +428,7 @@ def _with_changes(
     counts = np.bincount(annotator_of, minlength=len(judgments.annotators) + 1)
     is_second = turns(annotator_of) >= counts[annotator_of] / 2
     changes = scale_changes(judgments, annotator_of, utility, scales, is_second)
+    shared = _shared_items(judgments, annotator_of, is_second)
     index = {str(name): n for n, name in enumerate(judgments.annotators)}
     return [
         replace(
@@ -434,10 +437,27 @@ def _with_changes(
             scale_second=float(changes.second[n]),
             worse_p=float(changes.p[n]),
         )
-        if each.judgments >= 5 * judgments.tuples.k and not math.isnan(changes.p[n])
+        if each.judgments >= 5 * judgments.tuples.k
+        and shared[n] >= MIN_SHARED_ITEMS
+        and not math.isnan(changes.p[n])
         else each
         for each, n in ((each, index[each.annotator]) for each in annotators)
     ]
+
+
+def _shared_items(judgments: Judgments, annotator_of: Ints, is_second: NDArray[np.bool_]) -> Floats:
+    """Return (A + 1,) shares of the items of each annotator's judgments that both halves contain.
+
+    An item counts once for each of its judgments. If the halves have different items, easier items and
+    utilities that others' answers spoilt are indistinguishable from a less exact annotator.
+    """
+    members = judgments.tuples.members[judgments.tuple_of]
+    n_labels = len(judgments.annotators) + 1
+    key = annotator_of[:, None] * len(judgments.tuples.items) + members
+    in_second = np.broadcast_to(is_second[:, None], key.shape)
+    both = np.intersect1d(key[~in_second], key[in_second])
+    n_shared = np.bincount(annotator_of, np.isin(key, both).sum(axis=1), n_labels)
+    return _ratio(n_shared, np.bincount(annotator_of, minlength=n_labels) * members.shape[1])
 
 
 def _with_controls(annotators: list[Annotator], judgments: Judgments) -> list[Annotator]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from bws.base.frames import Source
 from bws.base.ids import normal_id
+from bws.base.notes import note
 from bws.base.problems import InputError, Problem
 from bws.base.rows import csv_text
 from bws.base.text import display_name, write_atomic
@@ -83,6 +84,7 @@ class PlannedAnchor:
 
 
 Plan = Sequence[PlannedAnchor]
+WITHOUT_JUDGMENTS = "{n:d} anchors of {m:d} annotators without judgments are left out"
 
 
 def _whole(text: str) -> int:
@@ -165,6 +167,27 @@ def _text(seconds: float | None) -> str:
     return "" if seconds is None else f"{seconds:g}"
 
 
+def of_annotators(anchors: Anchors, judgments: Judgments) -> tuple[Anchors, list[str]]:
+    """Return the anchors of people with judgments, and a note on those of others, such as excluded ones.
+
+    Raises InputError if nobody has both.
+    """
+    known = set(judgments.canonical.annotators)
+    rows = [row for row in anchors.rows if row.annotator in known]
+    if not rows:
+        example = quoted(next(iter(known), ""))
+        message = (
+            f"no annotator of the judgments, such as {example}, has anchors; expected the same names in both "
+            "files"
+        )
+        raise InputError(Problem(anchors.file, None, message))
+    others = {row.annotator for row in anchors.rows} - known
+    if not others:
+        return anchors, []
+    n_left_out = len(anchors) - len(rows)
+    return replace(anchors, rows=rows), [note(WITHOUT_JUDGMENTS, n=n_left_out, m=len(others))]
+
+
 def check_anchors(anchors: Anchors, judgments: Judgments) -> None:
     """Raise InputError for anchors that do not belong to the judgments, with every fault.
 
@@ -222,23 +245,31 @@ def _nodes(anchors: Anchors) -> Iterator[tuple[str, str]]:
         yield "group", row.group
 
 
-MIN_COPIED = 10
-"""Number of ratings from which they are compared with the scores."""
-COPIED = 0.9995
-"""Correlation of single ratings with the scores, which no person reaches, from which they are a copy."""
+MIN_COPIED = 20
+"""Number of answers from which they are compared with the scores."""
+COPIED = 0.98
+"""Correlation of single ratings with the scores, which people do not reach, from which they are a copy."""
 
 
 def _copied_scores(anchors: Anchors, judgments: Judgments) -> Iterator[Problem]:
     from bws.scoring import score
 
-    if anchors.kind != "rating" or len(anchors) < MIN_COPIED:
+    if len(anchors) < MIN_COPIED:
         return
     scores = score(judgments)
     by_key = dict(
         zip(zip(scores.groups, scores.items, strict=True), scores.score.tolist(), strict=True)
     )
     pairs = np.array([(row.answer, by_key[row.group, row.item]) for row in anchors.rows], float).T
-    if np.ptp(pairs, axis=1).min() > 0 and abs(np.corrcoef(pairs)[0, 1]) > COPIED:
+    if np.ptp(pairs, axis=1).min() == 0:
+        return
+    answer, of_item = pairs
+    if anchors.kind == "mark":  # A copy if one threshold of the scores separates all marks.
+        marked, unmarked = of_item[answer > 0], of_item[answer == 0]
+        is_copy = marked.min() > unmarked.max() or unmarked.min() > marked.max()
+    else:
+        is_copy = abs(np.corrcoef(pairs)[0, 1]) > COPIED
+    if is_copy:
         message = "the answers repeat the scores of the judgments; expected answers of people to single items"
         yield Problem(anchors.file, None, message)
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from bws.absolute.arrays import Study, study_of
-from bws.absolute.files import Anchors, check_anchors
+from bws.absolute.files import Anchors, check_anchors, of_annotators
 from bws.absolute.fit import fit
 from bws.absolute.model import RATING_SCALE, Floats
 from bws.absolute.posterior import Posterior, draw
@@ -150,6 +150,8 @@ def absolute_scale(
     from bws.scoring import score
 
     judgments, notes = judgments.without_controls("absolute scores")
+    anchors, more = of_annotators(anchors, judgments)
+    notes = [*notes, *more]
     check_anchors(anchors, judgments)
     study = study_of(judgments.canonical, anchors)
     published = score(judgments) if published is None else published

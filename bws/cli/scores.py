@@ -272,7 +272,7 @@ def _with_absolute(
     """Return the scores with absolute scores; print their ceiling."""
     from bws.absolute import absolute_scale, read_anchors
 
-    scale = absolute_scale(judgments, read_anchors(path), seed=seed)
+    scale = absolute_scale(judgments, read_anchors(path), scores, seed=seed)
     for text in (*scale.notes, scale.summary):
         console.note(text)
     return scale.added_to(scores)

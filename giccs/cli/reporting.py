@@ -641,6 +641,7 @@ def _print_verdict(
     judgments = _judgments_of_study(results, path, **options)
     if judgments and path:
         _check_same_study(judgments, predicted, path)
+        _check_scores(judgments, predicted)
         report_judgments(console, judgments, path)
     answers = findings(judgments, predicted)
     texts = [f"{QUESTIONS[finding.name]}\n{fill(finding.text, LINE_LENGTH)}" for finding in answers]
@@ -668,6 +669,27 @@ def _check_same_study(judgments: Judgments, results: Sequence[Result], path: str
             f"judgments of none of the {of} of the results; expected those behind their scores"
         )
         raise InputError(Problem(path, None, message))
+
+
+def _check_scores(judgments: Judgments, results: Sequence[Result]) -> None:
+    """Raise InputError if the scores of a benchmark at hand are not those of the judgments."""
+    from pathlib import Path
+
+    from giccs.benchmark import SAMPLES, read_benchmark
+    from giccs.measures.judged_items import judged_items
+    from giccs.measures.results import data_of
+    from giccs.tasks import result_kind
+
+    for name in dict.fromkeys(data_of(result) for result in results):
+        fingerprints = {
+            result.signature.get("data")
+            for result in results
+            if data_of(result) == name and result_kind(result.task).has_ceiling
+        }
+        if fingerprints and (name in SAMPLES or Path(name).is_file()):
+            benchmark = read_benchmark(name)
+            if benchmark.fingerprint in fingerprints:
+                judged_items(judgments, benchmark)
 
 
 def _judgments_of_study(

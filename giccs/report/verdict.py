@@ -129,7 +129,7 @@ def score_finding(judgments: Judgments, reliability: Answers | None = None) -> F
     has_negative = any(r < 0 for r in correlations.values())
     worst = min(defined, default=math.nan) if math.isnan(estimate.value) else estimate.value
     sentences = []
-    if not math.isnan(worst):
+    if not math.isnan(worst) or has_negative:
         sentences.append(
             note("the scores reach the target reliability of {target:g}", target=target)
             if worst >= target and not has_negative
@@ -412,7 +412,12 @@ def model_finding(results: Sequence[Result], comparison: ModelComparison | None 
     if not results:
         return Finding("models", [NO_RESULTS], opens=opens)
     comparison = comparison or compare(results)
-    skipped = [*map(str, comparison.skipped)]
+    # A result that is skipped for several metrics is named once.
+    first = {
+        (each.model, each.history, each.task, each.data): each
+        for each in reversed(comparison.skipped)
+    }
+    skipped = [str(each) for each in comparison.skipped if each in first.values()]
     boards = [board for board in comparison.leaderboards if board.metric in METRICS]
     if not boards:
         reasons = skipped[:MAX_SKIPPED]

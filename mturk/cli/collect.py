@@ -156,8 +156,8 @@ def collect(
             )
             n_assignments = len(study.ledger.assignments())
     output = output or get_kind(judgments.kind).file
+    anchor_document = _write_anchors(judgments, anchors) if anchors else {}  # may be refused
     write_answers(judgments, output)
-    anchor_document = _write_anchors(judgments, anchors) if anchors else {}
     for message in judgments.notes():
         console.note(f"note: {message}")
     if judgments.anchors and not anchors:

@@ -24,7 +24,7 @@ from bws.absolute.files import Anchor
 from bws.absolute.regression import mean_regression
 from bws.base.problems import InputError
 from bws.design import make_tuples
-from bws.files import read_scores, write_scores
+from bws.files import read_scores, without_annotators, write_scores
 from bws.scoring import score
 from bws.simulation import simulate
 from bws.stats.estimates import Estimate
@@ -136,6 +136,47 @@ def test_a_copy_of_the_scores_is_refused():
     rows = [replace(row, answer=round(100 * of[row.group, row.item])) for row in simulated.rows]
     (message,) = problems(absolute_scale, judgments, Anchors(rows))
     assert message.startswith("anchors: the answers repeat the scores of the judgments; expected")
+
+
+@pytest.mark.parametrize("step", [1, 5, 10])
+def test_a_rounded_copy_of_the_scores_is_refused(step):
+    judgments, simulated = study()
+    of_item = scores_of(judgments)
+    rows = [
+        replace(row, answer=int(step * round((of_item[row.group, row.item] + 1) * 50 / step)))
+        for row in simulated.rows
+    ]
+    (problem,) = problems(absolute_scale, judgments, Anchors(rows))
+    assert "repeat the scores" in problem
+
+
+def test_marks_by_a_threshold_of_the_scores_are_refused():
+    judgments, simulated = study("mark")
+    of_item = scores_of(judgments)
+    rows = [replace(row, answer=int(of_item[row.group, row.item] > 0)) for row in simulated.rows]
+    (problem,) = problems(absolute_scale, judgments, Anchors(rows))
+    assert "repeat the scores" in problem
+
+
+def scores_of(judgments):
+    scores = score(judgments)
+    return dict(zip(zip(scores.groups, scores.items, strict=True), scores.score, strict=True))
+
+
+def test_anchors_of_excluded_people_are_left_out():
+    """The scale is that of the anchors of the people in the judgments; other names are refused."""
+    judgments, simulated = study(n_groups=8)
+    first = judgments.annotators[0]
+    excluded = without_annotators(judgments, [first])
+    own = [row for row in simulated.rows if row.annotator != first]
+    scale = absolute_scale(excluded, Anchors(simulated.rows), draws=50)
+    assert np.array_equal(scale.score, absolute_scale(excluded, Anchors(own), draws=50).score)
+    assert first not in scale.lapses
+    n_left_out = len(simulated.rows) - len(own)
+    assert f"{n_left_out} anchors of 1 annotators without judgments are left out" in scale.notes
+    renamed = [replace(row, annotator=f"X{row.annotator}") for row in simulated.rows]
+    (problem,) = problems(absolute_scale, judgments, Anchors(renamed))
+    assert "no annotator of the judgments" in problem
 
 
 def test_anchors_that_do_not_agree_with_the_scores_are_refused():

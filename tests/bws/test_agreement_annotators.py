@@ -281,6 +281,32 @@ def test_rows_sorted_by_tuple_have_no_halves():
     assert all(math.isnan(each.worse_p) and "worse" not in each.flags for each in report.annotators)
 
 
+def test_halves_with_other_items_are_not_compared():
+    """Each half has the dialogues of its own, and a random first half of `tired` spoils their utilities."""
+    rng = random.Random(1)
+    design = make_tuples(
+        [f"i{n}" for n in range(5)] * 20,
+        3,
+        count=10,
+        groups=[f"d{n:02}" for n in range(20) for _ in range(5)],
+    )
+    rows = []
+    for annotator in ("a", "b", "c", "tired"):
+        for n, members in enumerate(design.members):
+            items = [str(item) for item in design.items[members]]
+            best, worst = max(items), min(items)
+            if (annotator == "tired" and n < 100) or rng.random() < 0.1:
+                best, worst = rng.sample(items, 2)
+            group = str(design.groups[design.group_of_tuple[n]])
+            rows.append(
+                Judgment(
+                    tuple(items), best, worst, annotator=annotator, tuple_id=f"t{n}", group=group
+                )
+            )
+    report = annotator_report(judgments_from_records(rows))
+    assert all(math.isnan(each.worse_p) for each in report.annotators)
+
+
 def test_halves_are_compared_by_the_efficient_score():
     """The p-value is that of derivatives by small differences, at a coefficient from a general optimiser."""
     judgments = judgments_of_tired_annotator(lambda row: row.annotator, n_tuples=120)

@@ -20,13 +20,12 @@ from giccs_app.explorer.study import Study, TaskData
 from giccs_app.explorer.uploads import upload_files
 
 PAGES = ("overview", "dialogues", "annotation", "models", "errors")
-PLAIN_PAGES = ("overview", "annotation")
-"""Pages about items without dialogues."""
+PLAIN_PAGES = ("overview", "annotation")  # about items without dialogues
+# Scrolls to a section of `display.section`, when the charts above it have their heights.
 SCROLL = (
     "<script>setTimeout(() => document.querySelector('.st-key-section-{section}')"
     "?.scrollIntoView(), 500)</script>"
 )
-"""Scrolls to a section of `display.section`, when the charts above it have their heights."""
 STYLES = Path(__file__).with_name("styles.css")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 

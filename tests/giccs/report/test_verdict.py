@@ -1,6 +1,9 @@
 """The verdict finds what was planted: annotators of several kinds, equal items, equal models."""
 
+import csv
+import random
 from dataclasses import dataclass
+from importlib import resources
 from itertools import combinations
 
 import numpy as np
@@ -258,6 +261,43 @@ def test_judgments_of_another_study_are_refused(tmp_path, header, row, unit):
     done = in_process.run(*run, cwd=tmp_path)
     assert done.returncode == 2
     assert f"judgments of none of the {unit} of the results" in done.stderr
+
+
+def test_judgments_of_other_scores_are_refused(tmp_path):
+    evaluate = ["giccs-eval", "baseline:char-ngram", "--data", "giccs-sample", "-o", "results"]
+    assert in_process.run(*evaluate, "--quiet", cwd=tmp_path).returncode == 0
+    rows = list(csv.DictReader(resources.files("giccs.data").joinpath("judgments.csv").open("r")))
+    draw = random.Random(0)
+    for row in rows:
+        row["best"], row["worst"] = draw.sample([row["item1"], row["item2"], row["item3"]], 2)
+    with (tmp_path / "random.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    run = ("giccs-report", "results", "--verdict", "--judgments", "random.csv")
+    done = in_process.run(*run, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "expected the judgments behind the scores of giccs-sample" in done.stderr
+
+
+def test_a_result_that_is_skipped_by_several_metrics_is_counted_once():
+    benchmark = read_benchmark("giccs-sample")
+
+    def constant(left, right):
+        return np.full(len(left), 0.5)
+
+    names = [f"constant-{n}" for n in range(2)]
+    results = [
+        *giccs.evaluate(["baseline:char-ngram", "baseline:chance"], benchmark, task="pairwise-sts"),
+        *(
+            result
+            for name in names
+            for result in giccs.evaluate(constant, benchmark, task="pairwise-sts", name=name)
+        ),
+    ]
+    *_, models = findings(None, results)
+    assert all(sum(name in text for text in models.sentences) == 1 for name in names)
+    assert "further results" not in models.text
 
 
 def test_results_that_are_not_compared_are_named_in_german_too():

@@ -6,13 +6,16 @@ A model that is a formula stands for a language model in multiple choice: what i
 import json
 import math
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 
 pytest.importorskip("streamlit", reason="the extra giccs[app] is not installed")
 
-from giccs.benchmark import read_benchmark
+import giccs
+from giccs.benchmark import read_benchmark, write_benchmark
 from giccs.evaluation.run import run
 from giccs.measures.comparison import paired_correlations
 from giccs.measures.results import Store
@@ -73,6 +76,19 @@ def chosen(app, name, value):
     widget.set_value(value).run()
     assert not app.exception
     assert name not in [warning.value for warning in app.warning]
+
+
+def test_models_without_a_value_and_ceiling_have_a_reason(tmp_path, opened):
+    sample = read_benchmark("giccs-sample")
+    items = [replace(item, score=round(item.score / 2, 3)) for item in sample.items[:50]]
+    write_benchmark(items, tmp_path / "b.jsonl")
+    giccs.evaluate(
+        lambda left, right: np.full(len(left), 0.5), tmp_path / "b.jsonl", task="pairwise-sts",
+        name="constant", folder=tmp_path / "results",
+    )  # fmt: skip
+    app = opened(tmp_path / "results", data=str(tmp_path / "b.jsonl"))
+    assert not app.exception
+    assert "constant" in said(app)
 
 
 def said(app):

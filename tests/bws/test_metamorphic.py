@@ -152,7 +152,8 @@ def components(study):
 
 def annotators(study):
     document = bws.annotator_report(study.people).document()
-    rows = {study.id(row["annotator"]): numbers(row) for row in document["annotators"]}
+    of_halves = ("scale_first", "scale_second", "worse_p")  # which follow the order of the rows
+    rows = {study.id(row["annotator"]): numbers(row, *of_halves) for row in document["annotators"]}
     return {(name, *path): value for name, row in rows.items() for path, value in row.items()}
 
 

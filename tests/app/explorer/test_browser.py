@@ -226,7 +226,7 @@ def test_open_filter_leaf_and_follow_the_link(open_page, capsys):
     assert chat(other) == said
 
 
-@pytest.mark.parametrize("name", ["scores", "annotators", "items"])
+@pytest.mark.parametrize("name", ["scores", "annotators"])
 def test_evidence_of_the_verdict_opens_its_section(open_page, name):
     page = open_page()
     page.locator(f".st-key-overview-evidence-{name} button").click()
@@ -238,6 +238,12 @@ def test_evidence_of_the_verdict_opens_its_section(open_page, name):
         " return 0 <= top && top < innerHeight / 2; }",
         arg=section.element_handle(),
     )
+
+
+def test_evidence_about_items_opens_their_dialogue(open_page):
+    page = open_page()
+    page.locator(".st-key-overview-evidence-items button").click()
+    page.wait_for_url("**page=dialogues&dialogue=*")
 
 
 def test_german_and_back(open_page):

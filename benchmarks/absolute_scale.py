@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,9 +198,7 @@ def study(name: str, seed: int) -> Numbers:
         )
     )
     truth = np.array([truth_of[key] for key in scale.keys])
-    counted = dict(
-        zip(zip(published.groups, published.items, strict=True), published.score, strict=True)
-    )
+    counted = dict(zip(published.item_keys, published.score, strict=True))
     counting = np.array([counted[key] for key in scale.keys])
     by_group = truth.reshape(-1, K)
     r, actual = (float(np.corrcoef(truth, each)[0, 1]) for each in (scale.score, counting))
@@ -238,7 +236,6 @@ class Summary:
 
     cell: Cell
     studies: Sequence[Numbers]
-    misses: list[str] = field(default_factory=list)
 
     def mean(self, measure: str) -> tuple[float, float]:
         """Return the mean over studies, or the median ratio, and its standard error."""

@@ -63,19 +63,8 @@ Questions = list[tuple[str, list[str]]]
 
 
 @dataclass(frozen=True)
-class Causal:
-    """Sizes of a causal model; `mlp` is None for GPT-2's, and the width of Llama's otherwise."""
-
-    name: str
-    layers: int
-    width: int
-    heads: int
-    mlp: int | None = None
-
-
-@dataclass(frozen=True)
-class Encoder:
-    """Sizes of an encoder; `mlp` is None for BERT's, and the width of Qwen3's otherwise."""
+class Shape:
+    """Sizes of a model; `mlp` is None for those of GPT-2 and BERT, and the width of Llama's or Qwen3's."""
 
     name: str
     layers: int
@@ -88,9 +77,9 @@ class Encoder:
 class Size:
     """Models and amounts of work."""
 
-    causal: tuple[Causal, ...]
-    encoders: tuple[Encoder, ...]
-    trained: Encoder
+    causal: tuple[Shape, ...]
+    encoders: tuple[Shape, ...]
+    trained: Shape
     vocabulary: int
     questions: int
     """Prompts of one length."""
@@ -106,19 +95,19 @@ class Size:
 
 SIZES = {
     "card": Size(
-        (Causal("mGPT shape", 24, 2048, 16), Causal("Llama 7B shape", 32, 4096, 32, 11008)),
+        (Shape("mGPT shape", 24, 2048, 16), Shape("Llama 7B shape", 32, 4096, 32, 11008)),
         (
-            Encoder("MiniLM shape", 6, 384, 12),
-            Encoder("BERT-large shape", 24, 1024, 16),
-            Encoder("Qwen3-Embedding shape", 28, 1024, 16, 3072),
+            Shape("MiniLM shape", 6, 384, 12),
+            Shape("BERT-large shape", 24, 1024, 16),
+            Shape("Qwen3-Embedding shape", 28, 1024, 16, 3072),
         ),
-        Encoder("BERT-base shape", 12, 768, 12),
+        Shape("BERT-base shape", 12, 768, 12),
         100_000, 320, None, 192, 8192, None, 8192,
     ),
     "tiny": Size(
-        (Causal("tiny GPT-2", 2, 32, 2), Causal("tiny Llama", 2, 32, 2, 64)),
-        (Encoder("tiny BERT", 2, 32, 2), Encoder("tiny Qwen3", 2, 32, 2, 64)),
-        Encoder("tiny BERT", 2, 32, 2),
+        (Shape("tiny GPT-2", 2, 32, 2), Shape("tiny Llama", 2, 32, 2, 64)),
+        (Shape("tiny BERT", 2, 32, 2), Shape("tiny Qwen3", 2, 32, 2, 64)),
+        Shape("tiny BERT", 2, 32, 2),
         3000, 3, 2, 3, 16, 8, 64,
     ),
 }  # fmt: skip
@@ -213,7 +202,7 @@ def transformer_flops(
 
 
 def make_causal(
-    folder: str, shape: Causal, vocabulary: Sequence[str], device: str, dtype: str
+    folder: str, shape: Shape, vocabulary: Sequence[str], device: str, dtype: str
 ) -> int:
     """Save a random model whose tokenizer has one token per word; return `layer_parameters`."""
     import torch
@@ -255,7 +244,7 @@ def make_causal(
     return layer_parameters(model)
 
 
-def make_encoder(folder: str, shape: Encoder) -> None:
+def make_encoder(folder: str, shape: Shape) -> None:
     """Save a random encoder with the words of csts-sample."""
     import torch
     from transformers import (  # type: ignore[attr-defined]
@@ -348,7 +337,7 @@ def trees_of(model: Any, asked: Sequence[Any]) -> list[int]:
 
 
 def multiple_choice(
-    run: Run, shape: Causal, folder: str, parameters: int, work: str, questions: Questions,
+    run: Run, shape: Shape, folder: str, parameters: int, work: str, questions: Questions,
     options: argparse.Namespace, rows: int,
 ) -> None:  # fmt: skip
     """Measure the log-likelihoods of options, twice, and those of the harness; `rows`: of the head."""
@@ -422,7 +411,7 @@ def of_harness(
         return result
 
 
-def encoders(run: Run, shape: Encoder, size: Size, device: str, dtype: str) -> None:
+def encoders(run: Run, shape: Shape, size: Size, device: str, dtype: str) -> None:
     """Measure the vectors of sentences, by giccs and by `encode` of sentence-transformers.
 
     The latter has its default batch size, and the best one of `BATCHES`.

@@ -17,7 +17,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bws.absolute import absolute_scale, plan_anchors, read_anchors
+    from bws.absolute.design import plan_anchors
+    from bws.absolute.files import read_anchors
+    from bws.absolute.scores import absolute_scale
     from bws.adaptive import join_rounds, next_round, stopping
     from bws.annotators import annotator_report
     from bws.base.problems import InputError, Problem
@@ -86,7 +88,9 @@ __all__ = [
 ]
 
 _EXPORTS = {
-    "absolute": ("absolute_scale", "plan_anchors", "read_anchors"),
+    "absolute.design": ("plan_anchors",),
+    "absolute.files": ("read_anchors",),
+    "absolute.scores": ("absolute_scale",),
     "adaptive": ("join_rounds", "next_round", "stopping"),
     "chance_agreement": ("agreement",),
     "annotators": ("annotator_report",),

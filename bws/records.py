@@ -762,13 +762,17 @@ class Scores(Tabular):
     def __len__(self) -> int:
         return int(self.score.shape[0])
 
+    @property
+    def item_keys(self) -> list[tuple[str, str]]:
+        """(N,) group and id of each item."""
+        return list(zip(self.groups.tolist(), self.items.tolist(), strict=True))
+
     def with_texts(self, texts: Mapping[tuple[str, str], str]) -> Scores:
         """Return the scores with the texts of the items.
 
         texts: by (group, item); by ("", item) for items of any group.
         """
-        keys = zip(self.groups.tolist(), self.items.tolist(), strict=True)
-        values = [texts.get((group, item), texts.get(("", item), "")) for group, item in keys]
+        values = [texts.get(key, texts.get(("", key[1]), "")) for key in self.item_keys]
         return replace(self, texts=np.array(values, dtype=object))
 
     def highest_first(self, n: int | None = None) -> Scores:

@@ -70,7 +70,7 @@ def test_the_arithmetic_is_that_of_the_layers(gpu):
 
 def test_the_parameters_of_the_layers(gpu, tmp_path):
     """GPT-2: 12 matrices of width², their biases 13 · width, and two norms a layer, one at the end."""
-    shape = gpu.Causal("two layers", 2, 8, 2)
+    shape = gpu.Shape("two layers", 2, 8, 2)
     parameters = gpu.make_causal(str(tmp_path), shape, ["w0", "w1"], "cpu", "float32")
     assert parameters == 2 * (12 * 64 + 13 * 8) + 2 * 8
 

@@ -257,9 +257,7 @@ def _copied_scores(anchors: Anchors, judgments: Judgments) -> Iterator[Problem]:
     if len(anchors) < MIN_COPIED:
         return
     scores = score(judgments)
-    by_key = dict(
-        zip(zip(scores.groups, scores.items, strict=True), scores.score.tolist(), strict=True)
-    )
+    by_key = dict(zip(scores.item_keys, scores.score.tolist(), strict=True))
     pairs = np.array([(row.answer, by_key[row.group, row.item]) for row in anchors.rows], float).T
     if np.ptp(pairs, axis=1).min() == 0:
         return

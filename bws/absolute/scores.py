@@ -126,7 +126,7 @@ class AbsoluteScale:
     def added_to(self, scores: Scores) -> Scores:
         """Return scores with the columns of the absolute scores; NaN for items without judgments."""
         index = {key: n for n, key in enumerate(self.keys)}
-        rows = [index.get(key, -1) for key in zip(scores.groups, scores.items, strict=True)]
+        rows = [index.get(key, -1) for key in scores.item_keys]
         columns = (np.append(values, np.nan)[rows] for values in (self.score, self.low, self.high))
         absolute, low, high = columns
         return replace(scores, absolute_score=absolute, absolute_low=low, absolute_high=high)
@@ -155,13 +155,7 @@ def absolute_scale(
     check_anchors(anchors, judgments)
     study = study_of(judgments.canonical, anchors)
     published = score(judgments) if published is None else published
-    published_of = dict(
-        zip(
-            zip(published.groups, published.items, strict=True),
-            published.score.tolist(),
-            strict=True,
-        )
-    )
+    published_of = dict(zip(published.item_keys, published.score.tolist(), strict=True))
     of_items = np.array([published_of[key] for key in study.keys])
     agreement = _agreement(study, of_items)
     if agreement.value < MIN_AGREEMENT:

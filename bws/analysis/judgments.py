@@ -15,7 +15,7 @@ from bws.base.options import MAX_RESAMPLES, MAX_SEED, option
 from bws.base.tables import MAX_ROWS_SHOWN
 
 if TYPE_CHECKING:
-    from bws.absolute import AbsoluteScale
+    from bws.absolute.scores import AbsoluteScale
     from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
@@ -156,8 +156,9 @@ def _history(answers: Answers) -> StudyHistory:
 
 
 def _absolute(answers: Answers) -> AbsoluteScale:
-    from bws.absolute import absolute_scale, read_anchors
+    from bws.absolute.files import read_anchors
     from bws.absolute.regression import mean_regression
+    from bws.absolute.scores import absolute_scale
 
     settings = answers.settings
     scale = absolute_scale(answers.judgments, read_anchors(settings.absolute), seed=settings.seed)

@@ -120,7 +120,8 @@ def make_tuples(
     ITEMS is a .txt file with one item per line, a .csv, .tsv or .jsonl file with columns, or dialogues with
     candidates, grouped by dialogue; - is standard input with one item per line.
     """
-    from bws.absolute import plan_anchors, write_plan
+    from bws.absolute.design import plan_anchors
+    from bws.absolute.files import write_plan
     from bws.base.text import display_name
     from bws.design import audit
     from bws.files import read_items, write_tuples
@@ -334,7 +335,7 @@ def simulate(
     judgments alone, by the share of tuples that people judge. The model is simulated as
     well: it judges all tuples.
     """
-    from bws.absolute import read_plan, simulate_anchors, write_anchors
+    from bws.absolute.files import read_plan, write_anchors
     from bws.files import read_tuples, write_judgments
     from bws.simulation import read_truth
     from bws.simulation import simulate as simulated
@@ -347,6 +348,8 @@ def simulate(
     with arguments():
         judgments = simulated(design, true_scores, seed=seed, **options)
         if plan:
+            from bws.absolute.simulation import simulate_anchors
+
             shared = {name: options[name] for name in ("noise", "disagreement", "careless")}
             answers = simulate_anchors(
                 judgments, true_scores, plan, offset_sd=offset_sd, seed=seed, **shared

@@ -270,7 +270,8 @@ def _with_absolute(
     console: Console, scores: Scores, judgments: Judgments, path: str, seed: int
 ) -> Scores:
     """Return the scores with absolute scores; print their ceiling."""
-    from bws.absolute import absolute_scale, read_anchors
+    from bws.absolute.files import read_anchors
+    from bws.absolute.scores import absolute_scale
 
     scale = absolute_scale(judgments, read_anchors(path), scores, seed=seed)
     for text in (*scale.notes, scale.summary):

@@ -47,7 +47,7 @@ def anchor(scores_by_batch: Sequence[Scores]) -> list[Scores]:
     anchored: list[Scores] = []
     for batch_number, scores in enumerate(scores_by_batch, start=1):
         mapped = _link_batch(scores, reference_scores, batch_number) if anchored else scores
-        pairs = zip(_keys(mapped), mapped.score.tolist(), strict=True)
+        pairs = zip(mapped.item_keys, mapped.score.tolist(), strict=True)
         reference_scores = {key: score for key, score in pairs if score == score} | reference_scores
         anchored.append(mapped)
     return anchored
@@ -63,12 +63,8 @@ def _check_comparable(scores_by_batch: Sequence[Scores]) -> None:
             )
 
 
-def _keys(scores: Scores) -> list[Key]:
-    return list(zip(scores.groups.tolist(), scores.items.tolist(), strict=True))
-
-
 def _link_batch(scores: Scores, reference_scores: dict[Key, float], batch_number: int) -> Scores:
-    reference = np.array([reference_scores.get(key, np.nan) for key in _keys(scores)])
+    reference = np.array([reference_scores.get(key, np.nan) for key in scores.item_keys])
     shared = ~np.isnan(reference) & ~np.isnan(scores.score)
     slope, offset = _mean_sigma(scores.score[shared], reference[shared], batch_number)
 

@@ -84,8 +84,8 @@ def build(
         message = "no score is below 0; without --signed, scores in [0, 1] are expected"
         raise InputError(Problem(scores, None, message))
     unit_scores = (table.score + 1) / 2 if signed else table.score
-    keys = list(zip(table.groups, table.items, strict=True))
-    by_id = dict(zip(keys, unit_scores, strict=True))
+    keys = table.item_keys
+    by_id = dict(zip(keys, unit_scores.tolist(), strict=True))
     absolute = None
     if table.absolute_score is not None:
         absolute = dict(zip(keys, table.absolute_score.tolist(), strict=True))
@@ -97,8 +97,7 @@ def build(
     located = read_located_dialogues(dialogues)
     joined_dialogues = [row.record for row in located]
     try:
-        scores_of = {key: float(score) for key, score in by_id.items()}
-        items = assemble(joined_dialogues, scores_of, absolute)
+        items = assemble(joined_dialogues, by_id, absolute)
     except ValueError as error:
         raise InputError([Problem(scores, None, line) for line in str(error).split("\n")]) from None
     dialogue_problems = list(dialogue_warnings(located, items, last_turn, number))

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from bws.records import Judgments, Scores
     from bws.stats.estimates import Estimate
     from giccs.measures.results import Result
-    from giccs.report.model_comparison import Leaderboard, ModelComparison, RankedModel
+    from giccs.report.model_comparison import (
+        Leaderboard,
+        ModelComparison,
+        RankedModel,
+        SkippedResult,
+    )
 
 METRICS = ("spearman", "accuracy")
 """Metrics by which models are ranked."""
@@ -412,12 +417,10 @@ def model_finding(results: Sequence[Result], comparison: ModelComparison | None 
     if not results:
         return Finding("models", [NO_RESULTS], opens=opens)
     comparison = comparison or compare(results)
-    # A result that is skipped for several metrics is named once.
-    first = {
-        (each.model, each.history, each.task, each.data): each
-        for each in reversed(comparison.skipped)
-    }
-    skipped = [str(each) for each in comparison.skipped if each in first.values()]
+    first: dict[tuple[str, ...], SkippedResult] = {}
+    for each in comparison.skipped:  # a result may be skipped for several metrics
+        first.setdefault((each.model, each.history, each.task, each.data), each)
+    skipped = [*map(str, first.values())]
     boards = [board for board in comparison.leaderboards if board.metric in METRICS]
     if not boards:
         reasons = skipped[:MAX_SKIPPED]

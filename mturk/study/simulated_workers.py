@@ -112,8 +112,7 @@ def read_truth(path: str | os.PathLike[str]) -> Truth:
             if (truth := kind.read_truth(path)) is not None:
                 return truth
     scores = read_scores(path)
-    keys = zip(scores.groups, scores.items, strict=True)
-    return dict(zip(keys, scores.score.tolist(), strict=True))
+    return dict(zip(scores.item_keys, scores.score.tolist(), strict=True))
 
 
 def _read_intended_levels(path: str | os.PathLike[str], name: str) -> dict[tuple[str, str], float]:

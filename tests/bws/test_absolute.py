@@ -10,18 +10,18 @@ from click.testing import CliRunner
 from scipy.stats import ttest_ind
 
 from bws import cli
-from bws.absolute import (
+from bws.absolute.design import plan_anchors
+from bws.absolute.files import (
+    Anchor,
     Anchors,
-    absolute_scale,
-    plan_anchors,
     read_anchors,
     read_plan,
-    simulate_anchors,
     write_anchors,
     write_plan,
 )
-from bws.absolute.files import Anchor
 from bws.absolute.regression import mean_regression
+from bws.absolute.scores import absolute_scale
+from bws.absolute.simulation import simulate_anchors
 from bws.base.problems import InputError
 from bws.design import make_tuples
 from bws.files import read_scores, without_annotators, write_scores

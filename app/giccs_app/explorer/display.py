@@ -356,7 +356,7 @@ def show_chart(
     can be selected, see above. settings: passed to ``st.altair_chart``.
     """
     selectable = chart
-    if select:
+    if select and not (isinstance(chart, alt.LayerChart) and not chart.layer):  # nothing is drawn
         linked = _linked(select)
         selectable = _with_selection(chart, select, linked)
         settings |= _point_selection(f"select {name} {linked}", select)

@@ -71,9 +71,7 @@ def show_leaderboard(study: Study, results: list[Result]) -> None:
     frame = by_metric[metric]
     ceiling = _ceiling(study, metric)
     chart = views.leaderboard(frame, ceiling, _titles(metric, "model", "ceiling"))
-    has_points = frame["value"].is_not_nan().any()
-    select = BY_MODEL if has_points else None
-    show_chart(chart, f"leaderboard {metric}", frame.drop("key"), select=select)
+    show_chart(chart, f"leaderboard {metric}", frame.drop("key"), select=BY_MODEL)
     show_missing_values(frame, "model", history_names())
     st.caption(say("models.leaderboard_said"))
     _show_reasons(frame)

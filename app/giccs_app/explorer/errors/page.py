@@ -8,7 +8,7 @@ import streamlit as st
 from giccs.measures.results import Result
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached, cached_table
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
@@ -257,7 +257,7 @@ def _show_wrong(study: Study, results: list[Result]) -> None:
     show_item(study, item, study.items, titles("utterance", "score"), {"score": ".3f"})
 
 
-@cached
+@cached_table
 def _residuals(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
     return frames.residuals(study.items, _predictions.table)
 

@@ -530,11 +530,30 @@ def _jackknife_variance(estimates: Floats) -> Floats:
 def _jackknife_rows(judgments: CanonicalJudgments) -> Iterator[NDArray[np.int64]]:
     """Yield the indices of the judgments that remain when an annotator, or a random group, is omitted."""
     n = len(judgments.annotators)
-    order = np.random.Generator(np.random.PCG64(SEED)).permutation(n)
-    block_of_annotator = order % min(n, MAX_ANNOTATOR_GROUPS) if n else order
+    block_of_annotator = np.empty(n, np.int64)
+    numbers = np.random.Generator(np.random.PCG64(SEED)).permutation(n)
+    block_of_annotator[_order_by_answers(judgments)] = numbers % max(
+        min(n, MAX_ANNOTATOR_GROUPS), 1
+    )
     block = np.append(block_of_annotator, -1)[judgments.annotator_of]
     for block_number in range(min(n, MAX_ANNOTATOR_GROUPS)):
         yield np.flatnonzero(block != block_number)
+
+
+def _order_by_answers(judgments: CanonicalJudgments) -> NDArray[np.int64]:
+    """Return the (A,) indices of annotators in an order that does not depend on their names.
+
+    They are sorted by numbers of their answers, and sums of powers of the agreement with all answers.
+    """
+    rows = np.arange(len(judgments))
+    members = judgments.members[judgments.tuple_of]
+    best, worst = members[rows, judgments.best], members[rows, judgments.worst]
+    n = len(judgments.items)
+    net = np.bincount(best, minlength=n) - np.bincount(worst, minlength=n)
+    sums = np.zeros((4, len(judgments.annotators) + 1), np.int64)  # the last column: unknown
+    for power, row in enumerate(sums):
+        np.add.at(row, judgments.annotator_of, (net[best] - net[worst]) ** power)
+    return np.lexsort(sums[:, :-1])
 
 
 def _add_intervals(values: Floats, half_widths: Floats) -> dict[str, Estimate]:

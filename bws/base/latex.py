@@ -35,8 +35,14 @@ MIN_TEXT_POINTS = 120.0
 """Smallest width of a column of texts with broken lines."""
 COLUMN_POINTS = 12.0
 """Space between two columns in points."""
-SIZES = {"": 1.0, r"\small": 0.92, r"\footnotesize": 0.85, r"\scriptsize": 0.79}
-"""Command -> width of its letters relative to 10 pt."""
+SIZES = {
+    "": (1.0, COLUMN_POINTS),
+    r"\small": (0.92, COLUMN_POINTS),
+    r"\footnotesize": (0.85, COLUMN_POINTS),
+    r"\scriptsize": (0.79, COLUMN_POINTS),
+    r"\scriptsize\setlength{\tabcolsep}{3pt}": (0.79, 6.0),
+}
+"""Commands -> width of their letters relative to 10 pt, and space between two columns in points."""
 NARROW = frozenset("iljtfrI.,:;|!'[]() -/")
 """Characters of about 2.8 points."""
 WIDE = frozenset("mw%+=")
@@ -122,7 +128,7 @@ def fitted_tabular(
 
     If it is wider, intervals are below their values and headers have several lines. If that is not enough,
     lines of the widest column of texts are broken; without such a column, the font is smaller, down to
-    ``\scriptsize``, and then a comment says so.
+    ``\scriptsize``, then the columns are closer, and if the table is wider still, a comment says so.
     """
     sides = _alignments(rows, headers, align)
     if _points_of_table(rows, headers) <= TEXT_POINTS:
@@ -139,7 +145,7 @@ def fitted_tabular(
     if text_column is not None:
         sides[text_column] = f"p{{{room:.0f}pt}}"
         return _stacked_tabular(cells, titles, groups, sides)
-    widths = {size: _points_of_table(cells, titles, factor) for size, factor in SIZES.items()}
+    widths = {size: _points_of_table(cells, titles, *sizes) for size, sizes in SIZES.items()}
     size = next((each for each, width in widths.items() if width <= TEXT_POINTS), [*SIZES][-1])
     text = _stacked_tabular(cells, titles, groups, sides)
     if size:
@@ -183,11 +189,14 @@ def _text_column(
 
 
 def _points_of_table(
-    rows: Sequence[Sequence[str]], headers: Sequence[str], factor: float = 1.0
+    rows: Sequence[Sequence[str]],
+    headers: Sequence[str],
+    factor: float = 1.0,
+    space: float = COLUMN_POINTS,
 ) -> float:
-    """Return the approximate width of a table in points; factor: as in `SIZES`."""
+    """Return the approximate width of a table in points; factor, space: as in `SIZES`."""
     columns = zip(headers, *rows, strict=True)
-    return sum(factor * max(map(_lines_width, column)) + COLUMN_POINTS for column in columns)
+    return sum(factor * max(map(_lines_width, column)) + space for column in columns)
 
 
 def _lines_width(cell: str) -> float:

@@ -1,12 +1,19 @@
 """Variance components against a program that looks at every pair, and against known components."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
-from bws.components import _component_sums, _estimates_from_sums, components
+from bws.components import (
+    MAX_ANNOTATOR_GROUPS,
+    _component_sums,
+    _estimates_from_sums,
+    components,
+    generalisability,
+)
 from bws.design import make_tuples
 from bws.files import judgments_from_records
 from bws.records import Judgment
@@ -113,6 +120,17 @@ def test_leaving_annotators_out_keeps_the_scores_of_all():
     # each pair of annotators is in three of the five
     assert np.mean([part.error for part in parts], axis=0) == pytest.approx(whole.error)
     assert np.ptp([part.error.mean() for part in parts]) > 0
+
+
+def test_intervals_of_many_annotators_do_not_depend_on_their_names():
+    judgments = judged(3, annotators=25, disagreement=0.5)
+    names = [f"q{n:02}" for n in np.random.default_rng(0).permutation(25)]
+    renamed = replace(judgments, annotators=np.array(names, dtype=object))
+    expected, found = (generalisability(each.canonical) for each in (judgments, renamed))
+    assert len(judgments.canonical.annotators) > MAX_ANNOTATOR_GROUPS
+    assert renamed.canonical.annotators != judgments.canonical.annotators
+    assert found.reliability == expected.reliability
+    assert found.variances == expected.variances
 
 
 def rows(*judgments):

@@ -55,6 +55,18 @@ def test_long_texts_have_several_lines_and_numbers_stay_on_the_page(overfull_lin
     assert "p{" not in short
 
 
+def test_columns_of_a_wide_table_are_closer(overfull_lines):
+    """Without a column of texts, smaller letters are not enough for 14 columns."""
+    columns = [Column("model", "model"), *(Column(f"c{n}", f"c{n}", "+.3f") for n in range(13))]
+    table = ResultTable(columns, [("an-encoder-of-texts", *[-0.125] * 13)])
+    latex = table.latex()
+    assert r"\scriptsize\setlength{\tabcolsep}{3pt}" in latex
+    assert "wider than 17 cm" not in latex
+    assert overfull_lines(latex) == []
+    wider = ResultTable([*columns, *columns[1:]], [("m", *[-0.125] * 26)]).latex()
+    assert "wider than 17 cm" in wider
+
+
 def test_many_rows_are_broken_into_pages_with_the_header_on_each(typeset):
     def table(rows):
         columns = [Column("item", "head"), Column("x", "score", ".2f")]

@@ -28,6 +28,8 @@ from bws.stats.clusters import t_quantile
 from bws.stats.estimates import Estimate
 
 DRAWS = 1000
+DECIMALS = 4
+"""Decimals of absolute scores: draws differ between CPUs by about 1e-11."""
 MIN_AGREEMENT = 0.5
 """Correlation of anchors with scores within groups below which absolute scores are refused."""
 LIMITS = (0.025, 0.975)
@@ -124,10 +126,16 @@ class AbsoluteScale:
         )
 
     def added_to(self, scores: Scores) -> Scores:
-        """Return scores with the columns of the absolute scores; NaN for items without judgments."""
+        """Return scores with the columns of the absolute scores, rounded to `DECIMALS`.
+
+        They are NaN for items without judgments.
+        """
         index = {key: n for n, key in enumerate(self.keys)}
         rows = [index.get(key, -1) for key in scores.item_keys]
-        columns = (np.append(values, np.nan)[rows] for values in (self.score, self.low, self.high))
+        columns = (
+            np.append(values, np.nan)[rows].round(DECIMALS)
+            for values in (self.score, self.low, self.high)
+        )
         absolute, low, high = columns
         return replace(scores, absolute_score=absolute, absolute_low=low, absolute_high=high)
 

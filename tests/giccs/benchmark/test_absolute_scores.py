@@ -103,7 +103,10 @@ def test_eval_compares_with_absolute_scores(tmp_path, lines):
     [
         (("--task", "sentence-similarity"), "--target requires a benchmark of dialogues"),
         (("--data", "benchmark.jsonl"), "no absolute_score"),
-        (("--judgments", "judgments.csv"), "--judgments requires --target score"),
+        (
+            ("--judgments", "judgments.csv"),
+            "--judgments requires --absolute with --target absolute_score",
+        ),
     ],
 )
 def test_eval_refuses_absolute_scores_where_there_are_none(tmp_path, monkeypatch, options, message):

@@ -34,6 +34,7 @@ from giccs.measures.results import Limits, read_estimates
 
 if TYPE_CHECKING:
     from bws.absolute.files import Anchors
+    from bws.absolute.scores import AbsoluteScale
 
 METHOD = "draws 1"
 """Name and version of the method, changed whenever its numbers change."""
@@ -57,11 +58,18 @@ def load_anchors(
         return read_anchors(sample_path)
 
 
-def absolute_limits(judgments: Judgments, anchors: Anchors, benchmark: Benchmark) -> Limits:
+def absolute_limits(
+    judgments: Judgments,
+    anchors: Anchors,
+    benchmark: Benchmark,
+    scale: AbsoluteScale | None = None,
+) -> Limits:
     """Return what limits correlations with the two kinds of scores of a benchmark.
 
-    Raises InputError if its absolute scores are not those of the judgments and anchors, if it has some of
-    their items only, and as `bws.absolute.scores.absolute_scale`.
+    scale: that of the judgments, anchors and published scores, if it has been computed.
+
+    Raises InputError if the absolute scores of the benchmark are not those of the judgments and anchors, if
+    it has some of their items only, and as `bws.absolute.scores.absolute_scale`.
 
     >>> from giccs.benchmark import read_benchmark
     >>> from giccs.measures.ceiling import load_judgments
@@ -86,7 +94,7 @@ def absolute_limits(judgments: Judgments, anchors: Anchors, benchmark: Benchmark
             f"has no score of {n_missing} of {len(scores)} items of the judgments; expected all"
         )
         raise InputError(Problem(benchmark.name, None, message))
-    scale = absolute_scale(judgments, anchors, scores)
+    scale = scale or absolute_scale(judgments, anchors, scores)
     score_of = dict(zip(scale.keys, scale.score.tolist(), strict=True))
     expected = np.array([score_of.get(key, np.nan) for key in keys])
     differs = ~(np.abs(expected - [item.score for item in absolute.items]) <= TOLERANCE)
@@ -123,10 +131,12 @@ def cached_limits(
     anchors: Anchors,
     benchmark: Benchmark,
     notify: Note = log.debug,
+    *,
+    scale: AbsoluteScale | None = None,
 ) -> Limits:
     """Return the stored limits of these judgments and anchors, or compute and store them.
 
-    Raises InputError as `absolute_limits`. If the folder is not writable, a note is added.
+    scale: as in `absolute_limits`, which raises InputError. If the folder is not writable, a note is added.
     """
     absolute = benchmark.with_target(ABSOLUTE_TARGET).fingerprint
     signature = {
@@ -137,7 +147,7 @@ def cached_limits(
     stored = read_stored(path, "limits", signature, notify)
     if stored is not None:
         return read_limits(stored)
-    limits = absolute_limits(judgments, anchors, benchmark)
+    limits = absolute_limits(judgments, anchors, benchmark, scale)
     write_stored(path, "limits", signature, limits_document(limits), notify)
     return limits
 

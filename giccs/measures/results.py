@@ -230,6 +230,11 @@ def is_on_absolute_scores(result: Result) -> bool:
     return data_of(result).endswith(ABSOLUTE_SUFFIX)
 
 
+def published_data_of(result: Result) -> str:
+    """Return the name of the data, or of that with the published instead of the absolute scores."""
+    return data_of(result).removesuffix(ABSOLUTE_SUFFIX)
+
+
 def history_of(result: Result) -> str:
     """Return the history condition, with its encoding if it is not the default: ``with (speakers)``."""
     history = str(result.signature.get("history", ""))

@@ -15,6 +15,7 @@ from giccs.measures.results import (
     data_of,
     is_on_absolute_scores,
     limits_of,
+    published_data_of,
 )
 from giccs.report.choices import choice_breakdown, choice_table, choice_tables, turns_table
 from giccs.report.measured import metric_tables
@@ -63,10 +64,16 @@ def report_tables(
 
     The noise ceiling is the last row of the pairwise tables on its data, before the `limits`.
     `over_annotators`, results of `giccs.measures.annotator_uncertainty`, have their own table below. Absolute
-    scores are a data set of their own, after the others.
+    scores are a data set of their own, after that of published ones.
     """
+    first: dict[tuple[str, str], int] = {}
+    for n, result in enumerate(results):
+        first.setdefault((result.task, published_data_of(result)), n)
     groups: dict[tuple[str, str], list[Result]] = {}
-    for result in sorted(results, key=is_on_absolute_scores):
+    for result in sorted(
+        results,
+        key=lambda each: (first[each.task, published_data_of(each)], is_on_absolute_scores(each)),
+    ):
         groups.setdefault(comparison_key(result), []).append(result)
     titles = [_title(of_task[0], results) for of_task in groups.values()]
     tables: list[ResultTable] = []

@@ -14,7 +14,6 @@ import argparse
 import cProfile
 import logging
 import pstats
-import resource
 import subprocess
 import sys
 import tempfile
@@ -50,6 +49,8 @@ LIMIT = 0.3
 """Limits of an interaction in seconds."""
 MEMORY_LIMIT = 600
 """Limit of the peak memory in MiB."""
+STATUS = "/proc/self/status"
+"""File with the memory of a process, on Linux."""
 FOR_MANY_ITEMS = {"points instead of cells"}
 """Interactions with controls that the page only has for many items."""
 Interaction = tuple[str, Callable[[Any], Any]]
@@ -191,21 +192,25 @@ def measure(page: Any, profiled: str | None) -> None:
             pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
 
 
-def peak_memory() -> float:
-    """Return the peak memory of this process in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def peak_memory(status: str | None = None) -> float:
+    """Return the peak memory of a process in MiB from its file `STATUS`, by default of this process.
+
+    That of `resource` contains the memory of the process that started it.
+    """
+    lines = Path(STATUS).read_text(encoding="ascii") if status is None else status
+    return int(lines.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def bare_page_memory() -> float:
     """Return the peak memory of a page with one sentence and the modules that charts and tables load."""
     code = (
-        "import resource; from streamlit.testing.v1 import AppTest\n"
+        "from streamlit.testing.v1 import AppTest\n"
         "page = 'import altair, pandas, streamlit; streamlit.write(1)'\n"
         "AppTest.from_string(page, default_timeout=600).run()\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        f"print(open({STATUS!r}).read())"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return float(ran.stdout)
+    return peak_memory(ran.stdout)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Multiple choice, encoders and training on one device, beside the harness and sentence-transformers.
+"""Multiple choice, encoders, EvalRank and training on one device, beside other programs.
 
 ``python -m benchmarks.gpu`` measures on the GPU, in bfloat16, with random weights: multiple choice at the
 shapes of mGPT and of Llama 7B with prompts of one length, of giccs-sample and of many lengths; encoders at
@@ -91,6 +91,8 @@ class Size:
     training_rows: int | None
     matrix: int
     """Rows and columns of the matrices whose product measures the peak."""
+    ranked: tuple[int, int, int]
+    """Texts, pairs and width of EvalRank."""
 
 
 SIZES = {
@@ -102,13 +104,13 @@ SIZES = {
             Shape("Qwen3-Embedding shape", 28, 1024, 16, 3072),
         ),
         Shape("BERT-base shape", 12, 768, 12),
-        100_000, 320, None, 192, 8192, None, 8192,
+        100_000, 320, None, 192, 8192, None, 8192, (100_000, 10_000, 768),
     ),
     "tiny": Size(
         (Shape("tiny GPT-2", 2, 32, 2), Shape("tiny Llama", 2, 32, 2, 64)),
         (Shape("tiny BERT", 2, 32, 2), Shape("tiny Qwen3", 2, 32, 2, 64)),
         Shape("tiny BERT", 2, 32, 2),
-        3000, 3, 2, 3, 16, 8, 64,
+        3000, 3, 2, 3, 16, 8, 64, (50, 20, 4),
     ),
 }  # fmt: skip
 
@@ -457,6 +459,27 @@ def encoders(run: Run, shape: Shape, size: Size, device: str, dtype: str) -> Non
     )
 
 
+def ranking(run: Run, size: Size, device: str) -> None:
+    """Measure the ranks of EvalRank on the device, twice, and on the host, and compare them."""
+    import numpy as np
+
+    from giccs.evalrank.ranking import compute_ranks
+
+    texts, pairs, width = size.ranked
+    if not run.begins(f"EvalRank, {pairs} pairs among {texts} texts of {width} numbers"):
+        return
+    draw = np.random.default_rng(0)
+    vectors = draw.standard_normal((texts, width), dtype=np.float32)
+    rows = draw.integers(texts, size=(pairs, 2))
+    flops = 2 * len(np.unique(rows[:, 0])) * texts * width
+    first, _ = timed(lambda: compute_ranks(vectors, rows, device=device), device)
+    again, ranks = timed(lambda: compute_ranks(vectors, rows, device=device), device)
+    host, expected = timed(lambda: compute_ranks(vectors, rows), device)
+    for program, seconds in (("giccs", first), ("giccs, again", again), ("giccs, host", host)):
+        run.line(program, seconds, texts, flops)
+    run.say(f"different ranks: {np.count_nonzero(ranks.rank != expected.rank)}")
+
+
 def training(run: Run, size: Size, device: str, precision: str) -> None:
     """Measure the steps of giccs csts train, and what it does outside them, in two precisions."""
     from giccs.csts.encoders.settings import Machine, Settings
@@ -575,6 +598,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if number == 0:
             for encoder in size.encoders:
                 encoders(run, encoder, size, device, dtype)
+            ranking(run, size, device)
             training(run, size, device, "fp16" if dtype == "float16" else "bf16")
 
 

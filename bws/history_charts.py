@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.base.charts import BLUE, ORANGE, limits
+from bws.base.charts import BLUE, ORANGE, chart_rows, limits
 from bws.study_charts import GREY, ranked_rows
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def history_chart(
     x = alt.X("judgments:Q", title=labels["judgments"]).scale(zero=True, nice=False, padding=14)
     x = x.axis(tickMinStep=1, tickCount=6)
     y = alt.Y("value:Q", title=labels["value"])
-    base = alt.Chart(alt.InlineData(values=translated)).encode(
+    base = alt.Chart(chart_rows(translated)).encode(
         x=x,
         color=colour,
         tooltip=[
@@ -97,7 +97,7 @@ def history_chart(
     if any("low" in row for row in rows):  # an empty layer would be an image without a name
         rule = base.transform_filter("isValid(datum.low)").mark_rule()
         layers.insert(0, rule.encode(y=alt.Y("low:Q", title=labels["value"]), y2="high:Q"))
-    line = alt.Chart(alt.InlineData(values=[{"value": target, "series": labels["target"]}]))
+    line = alt.Chart(chart_rows([{"value": target, "series": labels["target"]}]))
     layers.append(line.mark_rule(strokeWidth=2).encode(y=y, color=colour, strokeDash=dash))
     return alt.LayerChart(layer=layers)
 
@@ -161,7 +161,7 @@ def strip_chart(history: StudyHistory, labels: Mapping[str, str]) -> alt.LayerCh
     y = alt.Y("rank:Q", title=labels["rank"]).scale(reverse=True, zero=False, nice=False, padding=6)
     position = f"datum.column + {COLUMN_SHARE} * datum."
     base = (
-        alt.Chart(alt.InlineData(values=strip_rows(history)))
+        alt.Chart(chart_rows(strip_rows(history)))
         .transform_calculate(x=f"{position}score", from_x=f"{position}low", to_x=f"{position}high")
         .encode(
             y=y,

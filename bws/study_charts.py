@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.base.charts import BLACK, BLUE, GREEN, VERMILION, limits
+from bws.base.charts import BLACK, BLUE, GREEN, VERMILION, chart_rows, limits
 from bws.base.tables import part_name
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def reliability_layers(
         alt.Tooltip("annotations:Q", title=labels["annotations"], format=".3~g"),
         alt.Tooltip("value:Q", title=labels["value"], format=".3f"),
     ]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, color=colour, tooltip=tooltip)
+    base = alt.Chart(chart_rows(rows)).encode(x=x, color=colour, tooltip=tooltip)
     layers = [
         base.mark_line().encode(y=y, strokeDash=dash),
         base.mark_point(filled=True, opacity=1, size=60).encode(y=y, shape=shape),
@@ -176,16 +176,16 @@ def reliability_layers(
             {"annotations": number, "correlation": labels["predicted"], "value": value}
             for number, value in _predictions(curve, planner, target)
         ]
-        line = base.properties(data=alt.InlineData(values=predicted)).mark_line(strokeWidth=2)
+        line = base.properties(data=chart_rows(predicted)).mark_line(strokeWidth=2)
         layers.append(line.encode(y=y, strokeDash=dash))
     if target is not None:
-        line_of_target = alt.InlineData(values=[{"value": target, "correlation": labels["target"]}])
+        line_of_target = chart_rows([{"value": target, "correlation": labels["target"]}])
         rule = alt.Chart(line_of_target).mark_rule(strokeWidth=2)
         layers.append(rule.encode(y=y, color=colour, strokeDash=dash))
     needed = reachable_annotations(planner, target)
     if needed is not None:
         point = {"annotations": needed, "value": target, "correlation": labels["predicted"]}
-        mark = base.properties(data=alt.InlineData(values=[point]))
+        mark = base.properties(data=chart_rows([point]))
         layers.append(mark.mark_point(shape="square", size=110, strokeWidth=2).encode(y=y))
     return alt.LayerChart(layer=layers)
 
@@ -291,7 +291,7 @@ def ranked_chart(
     )
     numbers = ("score", "low", "high")
     texts = [name for name in labels if name not in (*numbers, "rank") and name in rows[0]]
-    base = alt.Chart(alt.InlineData(values=list(rows))).encode(
+    base = alt.Chart(chart_rows(list(rows))).encode(
         y=y,
         tooltip=[
             *(alt.Tooltip(f"{name}:N", title=labels[name]) for name in texts),
@@ -308,7 +308,7 @@ def ranked_chart(
             0, defined.encode(x=alt.X("low:Q", title=labels["score"]), x2=alt.X2("high:Q"))
         )
     if bands:
-        area = alt.Chart(alt.InlineData(values=list(bands))).mark_rect(color=GREY, opacity=0.3)
+        area = alt.Chart(chart_rows(list(bands))).mark_rect(color=GREY, opacity=0.3)
         layers.append(
             area.encode(
                 y=alt.Y("from:Q", title=labels["rank"]), y2="to:Q", x=alt.X("low:Q"), x2="high:Q"
@@ -334,7 +334,7 @@ def agreement_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.La
     import altair as alt
 
     answers = list(ANSWERS)
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(chart_rows(rows)).encode(
         y=alt.Y("part:N", sort=None, title=labels["part"]),
         yOffset=alt.YOffset("answer:N", sort=answers),
         color=alt.Color(
@@ -406,7 +406,7 @@ def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.Layer
         ticks=False,
         grid=False,
     )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(chart_rows(rows)).encode(
         y=alt.Y("annotator:N", sort=order, title=None, axis=axis),
         color=alt.condition("datum.is_flagged", alt.value(VERMILION), alt.value(GREY)),
         tooltip=[
@@ -418,7 +418,7 @@ def scales_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.Layer
             alt.Tooltip("judgments:Q", title=labels["judgments"]),
         ],
     )
-    lines = alt.Chart(alt.InlineData(values=[{"scale": 0}]))
+    lines = alt.Chart(chart_rows([{"scale": 0}]))
     x = alt.X("scale:Q", title=labels["scale"])
     layers = [lines.mark_rule(strokeDash=[4, 4], color=GREY).encode(x=x)]
     if any("low" in row for row in rows):
@@ -478,7 +478,7 @@ def pairs_chart(pairs: AnnotatorPairs, titles: Titles | None = None) -> alt.Laye
         labelFontSize=12 if has_text else size - 2,
         labelAngle=-90,
     )
-    base = alt.Chart(alt.InlineData(values=pairs_rows(pairs))).encode(
+    base = alt.Chart(chart_rows(pairs_rows(pairs))).encode(
         x=alt.X("second:N", sort=names, title=labels["second"], axis=axis),
         y=alt.Y("first:N", sort=names, title=labels["first"], axis=_upright(axis)),
         tooltip=[
@@ -536,7 +536,7 @@ def components_chart(rows: Sequence[Mapping[str, Any]], labels: Titles) -> alt.L
     """Return the variance components of one judgment with their intervals."""
     import altair as alt
 
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(chart_rows(rows)).encode(
         y=alt.Y("component:N", sort=None, title=None, axis=alt.Axis(labelLimit=300)),
         tooltip=[
             alt.Tooltip("component:N", title=labels["component"]),

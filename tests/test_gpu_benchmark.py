@@ -5,6 +5,7 @@ import json
 import pytest
 
 CHOICES = {"giccs, with its checks", "giccs, again"}
+RANKS = {"giccs", "giccs, again", "giccs, host"}
 ENCODERS = {"giccs", "giccs, again", "sentence-transformers", "sentence-transformers, best"}
 
 
@@ -34,7 +35,8 @@ def check(parts):
     (trained,) = (set(programs) for part, programs in parts.items() if part.startswith("training"))
     for part, programs in parts.items():
         if not part.startswith("training"):
-            assert set(programs) == (ENCODERS if part.startswith("encoder") else CHOICES), part
+            expected = {"encoder": ENCODERS, "EvalRank": RANKS}.get(part.partition(",")[0], CHOICES)
+            assert set(programs) == expected, part
     rows = [row for programs in parts.values() for row in programs.values()]
     assert all(row["seconds"] > 0 and row["share"] > 0 for row in rows)
     return trained
@@ -49,6 +51,7 @@ def test_every_part_runs_on_a_cpu(gpu, tmp_path):
     assert check(parts) == {"giccs csts train, float32", *bf16}
     assert ("this CPU does not support it" in remarks) == (not bf16)
     assert remarks.count("lm-evaluation-harness: not measured") == 6
+    assert "different ranks: 0" in remarks
     equal = parts["multiple choice, tiny GPT-2, 3 prompts, one length"]["giccs, again"]
     assert equal["tokens"] == pytest.approx(3 * (180 + 5 * 15), rel=0.02)
     long = parts["multiple choice, tiny Llama, 3 prompts, many lengths"]["giccs, with its checks"]
@@ -59,7 +62,7 @@ def test_every_part_runs_on_a_cpu(gpu, tmp_path):
 def test_nothing_begins_after_the_time(gpu, tmp_path):
     parts, remarks = measured(gpu, tmp_path / "run.jsonl", "--device", "cpu", "--minutes", "0")
     assert not parts
-    assert remarks.count("not measured, the time is over") == 9
+    assert remarks.count("not measured, the time is over") == 10
 
 
 def test_the_arithmetic_is_that_of_the_layers(gpu):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,25 @@ AXIS: dict[str, Any] = {**FONT, "maxExtent": 400}
 def limits(low: float, high: float) -> dict[str, float]:
     """Return the limits of an interval as columns, none if undefined."""
     return {} if math.isnan(low) or math.isnan(high) else {"low": low, "high": high}
+
+
+def chart_rows(rows: Sequence[Any]) -> alt.InlineData:
+    """Return rows as the data of a chart; Altair copies them with no layer, and does not check each value."""
+    data: alt.InlineData = _rows_class()(values=rows)
+    return data
+
+
+@cache
+def _rows_class() -> Any:
+    import altair as alt
+
+    class Rows(alt.InlineData):
+        _class_is_valid_at_instantiation = False
+
+        def __deepcopy__(self, memo: object = None) -> Rows:
+            return self
+
+    return Rows
 
 
 def write_chart(chart: alt.TopLevelMixin, path: str | os.PathLike[str]) -> None:

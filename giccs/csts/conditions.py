@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bws.base.charts import BLUE
+from bws.base.charts import BLUE, chart_rows
 
 if TYPE_CHECKING:
     import altair as alt
@@ -262,7 +262,7 @@ def _bars(title: str, counts: Sequence[Count]) -> alt.Chart:
         for feature_count in counts
     ]
     chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(chart_rows(rows))
         .mark_bar(color=BLUE)
         .encode(
             x=alt.X("share:Q", title="share of conditions", axis=alt.Axis(format="%")),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.base.charts import BLUE, VERMILION, limits
+from bws.base.charts import BLUE, VERMILION, chart_rows, limits
 from bws.stats.estimates import Estimate
 from giccs.csts.data import INVALID, Instance
 from giccs.measures.clusters import Clusters
@@ -197,7 +197,7 @@ def label_chart(comparisons: Sequence[LabelComparison]) -> alt.TopLevelMixin:
         if (estimate := getattr(comparison, name)).value == estimate.value  # NaN is not drawn.
     ]
     kinds = [*COLOURS]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(chart_rows(rows)).encode(
         y=alt.Y("model:N", title=None, sort=None, axis=alt.Axis(labelLimit=480)),
         yOffset=alt.YOffset("labels:N", sort=kinds),
         color=alt.Color(

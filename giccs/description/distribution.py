@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bws.base.charts import BLUE
+from bws.base.charts import BLUE, chart_rows
 from bws.base.tables import Column, ResultTable
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def score_distribution(bins: Sequence[Bin]) -> alt.Chart:
 
     rows = [{"score": score_bin.label, "items": score_bin.items} for score_bin in bins]
     chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(chart_rows(rows))
         .mark_bar(color=BLUE)
         .encode(
             x=alt.X("score:O", sort=None, axis=alt.Axis(labelAngle=0)),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, chart_rows
 from giccs.evalrank.agreement import LEVELS, level_name
 from giccs.measures.results import Result
 
@@ -66,7 +66,7 @@ def level_chart(rows: list[dict[str, Any]]) -> alt.TopLevelMixin:
     )
     intervals = base.mark_rule(color=GREY).encode(y="low:Q", y2="high:Q", detail="model:N")
     layers: alt.FacetChart = (
-        alt.layer(intervals, points, data=alt.InlineData(values=json_rows))
+        alt.layer(intervals, points, data=chart_rows(json_rows))
         .properties(width=360, height=260)
         .facet(column=alt.Column("data:N", title=None))
     )

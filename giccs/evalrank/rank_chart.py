@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW
+from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, YELLOW, chart_rows
 from giccs.evalrank.score_correlations import keep_complete_models
 from giccs.evalrank.scores import ScoreColumn
 
@@ -58,7 +58,7 @@ def rank_chart(columns: Sequence[ScoreColumn]) -> alt.Chart:
     models = list(dict.fromkeys(row["model"] for row in rows))
     names = list(dict.fromkeys(row["score"] for row in rows))
     chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(chart_rows(rows))
         .mark_point(filled=True, size=50, opacity=0.85)
         .encode(
             x=alt.X(

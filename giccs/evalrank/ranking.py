@@ -13,7 +13,8 @@ candidates; anchors with several positives are multiplied once.
 
 For any order of summation, the error of a sum of n products is less than n u / (1 - n u) times the product of
 the two norms, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1). Rounding the
-numbers to float32 adds 2 u; another 5 u cover the errors of float64.
+numbers to float32 adds 2 u; another 5 u cover the errors of float64. The products can be computed on a GPU:
+the ranks are the same.
 """
 
 from __future__ import annotations
@@ -24,11 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from giccs.evalrank.products import DeviceProducts, HostProducts, Products
 from giccs.evalrank.spaces import Similarity, Space, make_space
 from giccs.progress import Progress, silent
 
 QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE = 1024, 16_384
 """Rows and columns of a block; 64 MiB in float32."""
+DEVICE_BLOCK_SIZES = 2048, 65_536
+"""The same on a GPU; 512 MiB."""
 UNIT_ROUNDOFF = 2.0**-24
 """Maximum relative error of rounding to float32."""
 UNDERFLOW_MARGIN = 1e-30
@@ -36,7 +40,7 @@ UNDERFLOW_MARGIN = 1e-30
 EXACT_BLOCK_SIZE = 8192
 """Number of float64 comparisons at a time."""
 MAX_PENDING_COMPARISONS = 2**18
-"""Number of pending float64 comparisons above which they are executed."""
+"""Number of pending float64 comparisons at which they are executed."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,14 +70,16 @@ def compute_ranks(
     similarity: Similarity = "cos",
     progress: Progress = silent,
     *,
-    block: tuple[int, int] = (QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE),
+    block: tuple[int, int] | None = None,
+    device: str = "",
 ) -> Ranks:
     """Return the rank of each positive.
 
     vectors: (N, D) float32 vectors of the background. Rows with a non-finite value and, with the cosine, rows
         of zeros are excluded from the candidates, and pairs with such a row have no rank.
     pairs: (M, 2) row indices of anchors and positives.
-    block: numbers of queries and candidates per block.
+    block: numbers of queries and candidates per block, by default `block_size`.
+    device: device of PyTorch for the products in float32, such as ``cuda``; by default they are NumPy's.
 
     >>> vectors = np.array([[1, 0], [4, 3], [3, 4], [8, 6]], np.float32)
     >>> ranks = compute_ranks(vectors, np.array([[0, 1], [0, 2], [1, 0]]))
@@ -85,14 +91,21 @@ def compute_ranks(
     rank, pessimistic = np.zeros((2, len(pairs)), np.int64)
     values = np.full(len(pairs), np.nan)
     if len(rankable):
-        search = _Search(space, pairs[rankable])
+        search = _Search(space, pairs[rankable], device)
+        block = block or block_size(device)
         for job in progress(search.jobs(*block), "ranking", search.n_jobs(*block)):
             search.count_block(*job)
+        search.compare_pending()
         rank[rankable] = 1 + search.nearer
         pessimistic[rankable] = 1 + search.nearer + search.tied
         values[rankable] = space.similarity(search.closeness)
         return Ranks(rank, pessimistic, values, len(search.background), search.n_exact_comparisons)
     return Ranks(rank, pessimistic, values, int(np.count_nonzero(space.usable)))
+
+
+def block_size(device: str) -> tuple[int, int]:
+    """Return the numbers of queries and candidates per block; device: as of `compute_ranks`."""
+    return DEVICE_BLOCK_SIZES if device else (QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE)
 
 
 def product_rows(space: Space, indices: Indices, last: Floats) -> Matrix:
@@ -114,7 +127,7 @@ def product_error(width: int, lengths: Floats, longest: float) -> Floats:
 class _Search:
     """Blockwise search that counts the closer and the tied candidates of each pair."""
 
-    def __init__(self, space: Space, pairs: Indices) -> None:
+    def __init__(self, space: Space, pairs: Indices, device: str) -> None:
         self._space = space
         self._anchor, self._positive = pairs.T
         self._anchors, query = np.unique(self._anchor, return_inverse=True)
@@ -125,13 +138,16 @@ class _Search:
         self.background = usable[np.argsort(space.lengths[usable], kind="stable")]
         self._column = np.full(len(space.usable), -1)
         self._column[self.background] = np.arange(len(self.background))
-        self._queries = product_rows(space, self._anchors, np.ones(len(self._anchors)))
+        queries = product_rows(space, self._anchors, np.ones(len(self._anchors)))
+        self._width = queries.shape[1]
+        self._products: Products = (
+            DeviceProducts(queries, device) if device else HostProducts(queries)
+        )
         self.closeness = self._closeness(self._anchor, self._positive)
         self._low, self._high = self._tie_bounds()
         self.nearer, self.tied = np.zeros((2, len(pairs)), np.int64)
         self.n_exact_comparisons = 0
-        self._buffer = np.empty(0, np.float32)
-        self._pending: list[tuple[int, Indices]] = []
+        self._pending: list[tuple[Indices, Indices]] = []
         self._n_pending = 0
 
     def n_jobs(self, rows: int, columns: int) -> int:
@@ -156,61 +172,31 @@ class _Search:
         pairs, rows = self._by_query[positions], self._query[positions]
         longest = self._space.lengths[self.background[start + len(candidates) - 1]]
         low, high = self._limits(pairs, longest)
-        self._compare(pairs, self._scores(rows, candidates, start), low, high, start)
-        self._compare_pending()
-
-    def _scores(self, rows: Indices, candidates: Matrix, start: int) -> Iterator[Matrix]:
-        """Yield the candidate scores of each pair; the score of the anchor itself is -inf."""
-        distinct, at = np.unique(rows, return_inverse=True)
-        size = len(distinct) * len(candidates)
-        if len(self._buffer) < size:  # one buffer for all blocks
-            self._buffer = np.empty(size, np.float32)
-        scores = self._buffer[:size].reshape(len(distinct), len(candidates))
-        np.matmul(self._queries[distinct], candidates.T, out=scores)
-        column = self._column[self._anchors[distinct]] - start
-        inside = np.flatnonzero((column >= 0) & (column < len(candidates)))
-        scores[inside, column[inside]] = -np.inf
-        return (scores[row] for row in at)
+        own = self._column[self._anchors[rows]] - start
+        n_nearer, undecided, columns = self._products.compare(rows, own, candidates, low, high)
+        self.nearer[pairs] += n_nearer
+        for at in range(0, len(columns), MAX_PENDING_COMPARISONS):
+            part = slice(at, at + MAX_PENDING_COMPARISONS)
+            self._pending.append((pairs[undecided[part]], start + columns[part]))
+            self._n_pending += len(columns[part])
+            if self._n_pending >= MAX_PENDING_COMPARISONS:
+                self.compare_pending()
 
     def _limits(self, pairs: Indices, longest: float) -> tuple[Matrix, Matrix]:
         """Return the scores below and above which a candidate is certainly farther and closer."""
         lengths = self._space.lengths[self._anchor[pairs]]
-        error = product_error(self._queries.shape[1], lengths, longest)
+        error = product_error(self._width, lengths, longest)
         with np.errstate(over="ignore"):  # infinite limits decide no comparison
             low = (self._low[pairs] - error).astype(np.float32)
             high = (self._high[pairs] + error).astype(np.float32)
         return np.nextafter(low, np.float32(-np.inf)), np.nextafter(high, np.float32(np.inf))
 
-    def _compare(
-        self,
-        pairs: Indices,
-        scores: Iterator[Matrix],
-        low: Matrix,
-        high: Matrix,
-        start: int,
-    ) -> None:
-        """Count the candidates that are certainly closer; defer undecided ones."""
-        for pair, pair_scores, min_score, max_score in zip(pairs, scores, low, high, strict=True):
-            n_nearer = np.count_nonzero(pair_scores > max_score)
-            self.nearer[pair] += n_nearer
-            if np.count_nonzero(pair_scores >= min_score) > n_nearer:
-                between = np.flatnonzero((pair_scores >= min_score) & (pair_scores <= max_score))
-                self._defer(pair, start + between)
-
-    def _defer(self, pair: int, columns: Indices) -> None:
-        self._pending.append((pair, columns))
-        self._n_pending += len(columns)
-        if self._n_pending > MAX_PENDING_COMPARISONS:
-            self._compare_pending()
-
-    def _compare_pending(self) -> None:
+    def compare_pending(self) -> None:
         """Execute the deferred comparisons in float64."""
         if not self._pending:
             return
-        pair = np.repeat(
-            [pair for pair, _ in self._pending], [len(deferred) for _, deferred in self._pending]
-        )
-        candidate = self.background[np.concatenate([deferred for _, deferred in self._pending])]
+        pair = np.concatenate([pairs for pairs, _ in self._pending])
+        candidate = self.background[np.concatenate([columns for _, columns in self._pending])]
         self._pending, self._n_pending = [], 0
         is_other = (candidate != self._positive[pair]) & (candidate != self._anchor[pair])
         pair, candidate = pair[is_other], candidate[is_other]
@@ -228,7 +214,7 @@ class _Search:
             self._space.score(self.closeness + tie, self._anchor) for tie in (-slack, slack)
         )
         lengths = self._space.lengths[self._anchor] + self._space.lengths[self._positive]
-        error = 2.0**-50 * (self._queries.shape[1] + 8) * lengths**2
+        error = 2.0**-50 * (self._width + 8) * lengths**2
         return low - error, high + error
 
     def _closeness(self, anchors: Indices, candidates: Indices) -> Floats:

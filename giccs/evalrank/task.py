@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from bws.base.problems import InputError, Problem
 from giccs.evalrank.data import read_sentences, read_words
 from giccs.evalrank.rank_metrics import estimate_metrics
-from giccs.evalrank.ranking import CANDIDATE_BLOCK_SIZE, QUERY_BLOCK_SIZE, Ranks, compute_ranks
+from giccs.evalrank.ranking import Ranks, block_size, compute_ranks
 from giccs.evalrank.records import Level, RankingData
 from giccs.evalrank.reference import reference_ranks
 from giccs.evalrank.spaces import SIMILARITIES, TIE, Similarity
@@ -88,7 +89,7 @@ class EvalRank:
         vectors = cached_vectors(model, data.texts, progress)
         pairs = len(data.pairs)
         log.debug("ranking %d pairs among %d texts by %s", pairs, len(vectors), self.similarity)
-        ranks, facts = self._ranks(vectors, data, progress)
+        ranks, facts = self._ranks(vectors, data, progress, gpu_of(model))
         log.debug("ranked (%s); measuring, %d resamples", facts, self.resamples)
         n_without_vector = len(vectors) - ranks.candidates
         return TaskOutput(
@@ -107,19 +108,26 @@ class EvalRank:
         )
 
     def _ranks(
-        self, vectors: NDArray[np.float32], data: RankingData, progress: Progress
+        self, vectors: NDArray[np.float32], data: RankingData, progress: Progress, device: str
     ) -> tuple[Ranks, dict[str, Any]]:
-        """Return the ranks, and details of the search for the environment."""
+        """Return the ranks, and details of the search for the environment; device: as of `compute_ranks`."""
         if self.reference:
             ranks, n_copies_above = reference_ranks(
                 vectors, data.pairs, self.similarity, self.level, progress
             )
             return ranks, {"own_copy_above": n_copies_above}
-        ranks = compute_ranks(vectors, data.pairs, self.similarity, progress)
+        ranks = compute_ranks(vectors, data.pairs, self.similarity, progress, device=device)
         return ranks, {
-            "block": [QUERY_BLOCK_SIZE, CANDIDATE_BLOCK_SIZE],
+            "block": list(block_size(device)),
+            "ranked_on": device or "cpu",
             "compared_in_float64": ranks.n_exact_comparisons,
         }
+
+
+def gpu_of(model: Any) -> str:
+    """Return the CUDA device of a model's weights; empty for other devices, and for several."""
+    device = str(model.environment().get("device", ""))
+    return device if re.fullmatch(r"cuda(:\d+)?", device) else ""
 
 
 def _make_task_kind(level: Level) -> TaskKind:

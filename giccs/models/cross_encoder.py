@@ -149,9 +149,9 @@ class CrossEncoderModel(OrderedPairModel, LimitedModel):
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, final batch size and activation function."""
         activation = type(self._model.activation_fn).__name__
-        return library_environment(self._model, self._options, self._batch.size, self._unused) | {
-            "activation": activation
-        }
+        return library_environment(
+            self._model, self._saved.folder, self._options, self._batch.size, self._unused
+        ) | {"activation": activation}
 
     def order_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress

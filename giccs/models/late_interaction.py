@@ -138,7 +138,9 @@ class LateInteractionModel(OrderedPairModel, LimitedModel):
 
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device and final batch size."""
-        return library_environment(self._model, self._options, self._batch.size, self._unused)
+        return library_environment(
+            self._model, self._saved.folder, self._options, self._batch.size, self._unused
+        )
 
     def order_scores(
         self, left: Sequence[str], right: Sequence[str], progress: Progress

@@ -193,7 +193,9 @@ class SentenceModel(PairModel, TextPairModel, SidedModel, PromptedModel, Limited
     def environment(self) -> Mapping[str, Any]:
         """Return versions, device, and the final batch size."""
         model, unused = self._load()
-        return library_environment(model, self._options, self._batch.size, unused)
+        return library_environment(
+            model, self._saved.folder, self._options, self._batch.size, unused
+        )
 
     def _batches_of(self, side: Side) -> Batches:
         """Return an encoder of the texts of a side."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.base.problems import InputError, Problem
@@ -15,7 +16,13 @@ from giccs.models.input_limits import input_modules, limit_to_positions
 from giccs.models.loading import uninterrupted
 from giccs.models.quantisation import quantisation, quantised_with, settle
 from giccs.models.vocabulary import TokenCounter, check_tokenizer
-from giccs.models.weights import LoadingReport, check_weights, recorded_loading, unused_weights
+from giccs.models.weights import (
+    LoadingReport,
+    check_weights,
+    recorded_loading,
+    size_and_licence,
+    unused_weights,
+)
 
 if TYPE_CHECKING:
     from giccs.models import ModelOptions
@@ -125,9 +132,10 @@ def _vocabulary(module: Any, tokenizer: Any) -> int:
 
 
 def library_environment(
-    model: Any, options: ModelOptions, batch_size: int, note: str
+    model: Any, folder: Path, options: ModelOptions, batch_size: int, note: str
 ) -> dict[str, Any]:
-    """Return versions, device, batch size and ignored heads, for the environment of a result."""
+    """Return versions, device, batch size, size, licence and ignored heads, for the environment of a
+    result."""
     packages = ("torch", "transformers", "sentence-transformers")
     transformer = model.transformers_model
     is_spread = bool(getattr(transformer, "hf_device_map", None))
@@ -136,5 +144,6 @@ def library_environment(
         **quantised_with(options),
         "device": devices(transformer) if is_spread else str(model.device),
         "batch_size": batch_size,
+        **size_and_licence(model, folder),
         **unused_weights(note),
     }

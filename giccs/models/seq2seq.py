@@ -18,7 +18,7 @@ from giccs.models.generation import Greedy, must_fit, responses
 from giccs.models.input_limits import LIMITS, position_limit
 from giccs.models.loading import Loaded, Source, checked_source, load
 from giccs.models.quantisation import precision, quantised_as, quantised_with
-from giccs.models.weights import unused_weights
+from giccs.models.weights import size_and_licence, unused_weights
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ class Seq2SeqModel(GeneratingModel):
             **{package: version(package) for package in ("torch", "transformers")},
             **quantised_with(self._options),
             "device": devices(self._loaded.model),
+            **size_and_licence(self._loaded.model, self._source.folder),
             **unused_weights(self._loaded.unused),
             **self._greedy.settings_used(),
         }

@@ -3,9 +3,11 @@ random."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -83,6 +85,25 @@ def check_weights(reports: Sequence[LoadingReport], optional: Collection[str] = 
 def unused_weights(note: str) -> dict[str, str]:
     """Return the environment entry of a result for the return value of `check_weights`."""
     return {"unused_weights": note} if note else {}
+
+
+def size_and_licence(model: Any, folder: Path) -> dict[str, Any]:
+    """Return the environment entries of a result: the number of parameters, unless weights are quantised, and
+    the licence if the README of the model states it, as that of the hub.
+
+    >>> import torch
+    >>> size_and_licence(torch.nn.Linear(3, 2), Path("missing"))
+    {'parameters': 8}
+    """
+    configs = (getattr(module, "config", None) for module in model.modules())
+    is_quantised = any(getattr(config, "quantization_config", None) for config in configs)
+    n_parameters = sum(weight.numel() for weight in model.parameters())
+    readme = folder / "README.md"
+    head = readme.read_text("utf-8", "replace").split("---")[1:2] if readme.is_file() else []
+    licence = re.search(r"^license:[ \t]*([\w.+-]+)[ \t]*$", "".join(head), re.M)
+    return ({} if is_quantised else {"parameters": n_parameters}) | (
+        {"license": licence[1]} if licence else {}
+    )
 
 
 def _check(report: LoadingReport, optional: Collection[str]) -> None:

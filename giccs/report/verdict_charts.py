@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bws.analysis.analysis import Drawing, Translate
-from bws.base.charts import BLUE, ORANGE, VERMILION, limits
+from bws.base.charts import BLUE, ORANGE, VERMILION, chart_rows, limits
 from bws.base.notes import note
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def reliability_strip(
     if rows and not math.isnan(reliability.value):
         rows[-1] |= limits(reliability.low, reliability.high)
     line = (
-        alt.Chart(alt.InlineData(values=[{"target": target}]))
+        alt.Chart(chart_rows([{"target": target}]))
         .mark_rule(strokeDash=[4, 3], color="gray")
         .encode(x="target:Q")
     )
@@ -64,7 +64,7 @@ def pairs_strip(n_different: int, n_pairs: int, t: Translate) -> Drawing:
     ]
     title = t("Pairs of items")
     chart = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(chart_rows(rows))
         .mark_bar(height={"band": 0.7})
         .encode(
             alt.X("pairs:Q", title=title),
@@ -96,7 +96,7 @@ def scale_strip(annotators: Iterable[Annotator], t: Translate) -> Drawing:
     ]
     title = t("Scale (below 0: reversed, 0: random)")
     chart = (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(chart_rows(rows))
         .mark_tick(thickness=2)
         .encode(
             alt.X("scale:Q", title=title),
@@ -163,7 +163,7 @@ def _intervals(
     import altair as alt
 
     colour = alt.value(BLUE) if colour is None else colour
-    base = alt.Chart(alt.InlineData(values=rows)).encode(y=_labels("label", rows), color=colour)
+    base = alt.Chart(chart_rows(rows)).encode(y=_labels("label", rows), color=colour)
     tooltip = [alt.Tooltip("label:N"), alt.Tooltip("value:Q", format=".3f")]
     points = base.mark_point(filled=True, opacity=1).encode(
         alt.X("value:Q", title=title, scale=scale), tooltip=tooltip

@@ -99,7 +99,7 @@ def test_agreement_is_that_of_the_json():
         ([], ["as the best minus", "between −1 and 1"]),
         (["--scale", "unit", "--intervals"], ["from [−1, 1] to [0, 1]", "standard errors"]),
         (["--method", "best-worst-logit", "--scale", "counting"], ["logit", "scale of counting"]),
-        (["--method", "elo", "--bootstrap", 20], ["method elo", "20 bootstrap resamples"]),
+        (["--method", "elo", "--bootstrap", 2], ["method elo", "2 bootstrap resamples"]),
         (
             ["--intervals", "--ranks", "--cluster", "tuple"],
             ["generalise to other tuples", "Ranks hold"],

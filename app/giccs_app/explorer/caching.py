@@ -15,6 +15,8 @@ from giccs_app.explorer.study import Study, load, stamp
 
 P = ParamSpec("P")
 R = TypeVar("R")
+MAX_TABLES = 2
+"""Number of tables with a row per item that a function keeps."""
 
 
 def cached(function: Callable[P, R]) -> Callable[P, R]:
@@ -24,10 +26,18 @@ def cached(function: Callable[P, R]) -> Callable[P, R]:
     ledgers therefore needs a further argument that changes with them. Return values are shared, so callers
     must not modify them.
     """
-    cache = st.cache_resource(
-        show_spinner=False, max_entries=64, hash_funcs={Study: lambda study: study.key}
+    return _cache(64)(function)
+
+
+def cached_table(function: Callable[P, R]) -> Callable[P, R]:
+    """Cache tables with a row per item as `cached`; only a few, because each may have many megabytes."""
+    return _cache(MAX_TABLES)(function)
+
+
+def _cache(max_entries: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    return st.cache_resource(
+        show_spinner=False, max_entries=max_entries, hash_funcs={Study: lambda study: study.key}
     )
-    return cache(function)
 
 
 def study_of(

@@ -259,7 +259,7 @@ def prepare_pages(
 
     with suppress(InputError):  # reported on the page
         study = study_of(data, judgments, results, ledger, model_judgments, items, scores)
-        for name in ("annotation",) if study.is_plain else ("dialogues", "annotation"):
+        for name in ("annotation",) if study.is_plain else ("dialogues", "annotation", "models"):
             import_module(f"giccs_app.explorer.{name}.page").prepare(study)
     for name in ("models", "errors"):
         import_module(f"giccs_app.explorer.{name}.page")

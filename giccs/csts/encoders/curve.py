@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from bws.base.charts import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, chart_rows
 from bws.base.rows import csv_text
 from giccs.csts.encoders.runs import train_seeds
 from giccs.csts.encoders.settings import Settings
@@ -94,7 +94,7 @@ def curve_chart(points: Sequence[CurvePoint]) -> alt.TopLevelMixin:
 
     rows = [_charted(point) for point in points]
     lines = list(dict.fromkeys(point.line for point in points))
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(chart_rows(rows)).encode(
         x=alt.X("rows:Q", title="training rows", scale=alt.Scale(zero=False)),
         color=alt.Color(
             "line:N", title=None, sort=lines, scale=alt.Scale(range=list(COLOURS)),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset as TorchDataset
 
@@ -79,6 +82,13 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
     def __getitem__(self, index: int) -> tuple[Encoded, ...]:
         return self._units[index]
 
+    def by_length(self) -> list[int]:
+        """Return the indices of the units, the longest first, so that batches have little padding."""
+        lengths = [
+            max(len(text.ids) for row in unit for text in row.passes) for unit in self._units
+        ]
+        return sorted(range(len(lengths)), key=lambda unit: -lengths[unit])
+
     def _encoded(
         self, instance: Instance, tokens: Tokens, settings: Settings,
         cache: dict[tuple[str, ...], TokenIds],
@@ -93,6 +103,17 @@ class Units(TorchDataset[tuple[Encoded, ...]]):
             passes.append(cache[tuple(parts)])
         label = 0 if instance.label in (None, INVALID) else instance.label
         return Encoded(tuple(passes), label or 0)
+
+
+def in_order(scores: Any, order: Sequence[int]) -> NDArray[np.float64]:
+    """Return (N,) scores of the units that `order` sorted, in the order before.
+
+    >>> in_order([0.5, 0.1, 0.3], [2, 0, 1]).tolist()
+    [0.1, 0.3, 0.5]
+    """
+    restored = np.empty(len(order))
+    restored[np.asarray(order, dtype=np.intp)] = scores
+    return restored
 
 
 @dataclass(frozen=True)

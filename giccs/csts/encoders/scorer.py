@@ -19,12 +19,13 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.utils.data import Subset
 
 from bws.base.problems import InputError, Problem
 from bws.base.text import write_atomic
 from giccs.csts.data import Instance
 from giccs.csts.encoders.base import Tokens, load_tokens
-from giccs.csts.encoders.inputs import Batches, Units, model_inputs
+from giccs.csts.encoders.inputs import Batches, Units, in_order, model_inputs
 from giccs.csts.encoders.settings import Settings, settings_of, trained_document
 from giccs.models.checkpoint import first_line
 from giccs.models.trained import SETTINGS
@@ -153,11 +154,12 @@ class TrainedScorer:
         self.scorer.eval()
         encoded = Units([(row,) for row in rows], self.tokens, self.settings)
         count_tokens(cut=encoded.truncated)
-        batches = self._batches(encoded, batch_size)
+        order = encoded.by_length()
+        batches = self._batches(Subset(encoded, order), batch_size)
         batch_scores = [*progress(batches, "scoring", -(-len(rows) // batch_size))]
-        return np.concatenate([np.empty(0), *batch_scores])
+        return in_order(np.concatenate([np.empty(0), *batch_scores]), order)
 
-    def _batches(self, rows: Units, size: int) -> Iterator[NDArray[np.float64]]:
+    def _batches(self, rows: Subset[Any], size: int) -> Iterator[NDArray[np.float64]]:
         collate = Batches(self.tokens.tokenizer.pad_token_id)
         device = next(self.scorer.parameters()).device
         for start in range(0, len(rows), size):

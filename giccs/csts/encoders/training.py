@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.utils.data import Subset
 from transformers import (
     PrinterCallback,
     Trainer,
@@ -35,7 +36,7 @@ from transformers import (
 from bws.base.problems import InputError, Problem
 from giccs.csts.data import Instance
 from giccs.csts.encoders.base import Tokens, base_folder, freeze, load_encoder, load_tokens
-from giccs.csts.encoders.inputs import Batches, Units, model_inputs, units
+from giccs.csts.encoders.inputs import Batches, Units, in_order, model_inputs, units
 from giccs.csts.encoders.losses import objective
 from giccs.csts.encoders.scorer import Scorer
 from giccs.csts.encoders.settings import Machine, Settings, is_first, processes
@@ -135,15 +136,17 @@ def fit(
         for split in splits.predicted
     }
     arguments = _arguments(settings, len(training), folder, machine)
-    trainer = _trainer(settings, scorer, arguments, training, scored["validation"], tokens)
+    order = {split: rows.by_length() for split, rows in scored.items()}
+    sorted_rows = {split: Subset(rows, order[split]) for split, rows in scored.items()}
+    trainer = _trainer(settings, scorer, arguments, training, sorted_rows["validation"], tokens)
     trainer.add_callback(_Watch(progress, settings.described()))
     trainer.train(resume_from_checkpoint=_go_on_from(folder))
     history = trainer.state.log_history
     best_epoch = _best_epoch(history)
     return Fitted(
         predictions={
-            split: np.asarray(trainer.predict(rows).predictions, dtype=np.float64)
-            for split, rows in scored.items()
+            split: in_order(trainer.predict(rows).predictions, order[split])
+            for split, rows in sorted_rows.items()
         },
         epochs=_epochs(history),
         best_epoch=best_epoch,
@@ -258,7 +261,7 @@ class _Watch(TrainerCallback):
 
 def _trainer(
     settings: Settings, scorer: Scorer, arguments: TrainingArguments, training: Units,
-    validation: Units, tokens: Tokens,
+    validation: Subset[Any], tokens: Tokens,
 ) -> _Trainer:  # fmt: skip
     trainer = _Trainer(
         model=scorer,

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bws.base.charts import BLACK, BLUE, GREEN, VERMILION
+from bws.base.charts import BLACK, BLUE, GREEN, VERMILION, chart_rows
 from bws.stats.estimates import Estimate
 from giccs.csts.data import LABELS
 from giccs.csts.errors.answers import Ints, Vectors
@@ -417,7 +417,7 @@ def f1_over_k(evaluation: Evaluation) -> alt.Chart:
     names = [*DISTRIBUTIONS, BASELINE]
     defined_rows = [row for row in rows if row["F1"] == row["F1"]]  # NaN is not drawn.
     chart: alt.Chart = (
-        alt.Chart(alt.InlineData(values=defined_rows))
+        alt.Chart(chart_rows(defined_rows))
         .mark_line(point=True)
         .encode(
             x=alt.X("K:Q", axis=alt.Axis(tickMinStep=1, format="d"), title="clusters (K)"),

@@ -35,7 +35,7 @@ from giccs.models.devices import devices
 from giccs.models.generation import Greedy, must_fit, responses
 from giccs.models.loading import Loaded, Source, find_causal, load
 from giccs.models.quantisation import precision, quantised_as, quantised_with
-from giccs.models.weights import unused_weights
+from giccs.models.weights import size_and_licence, unused_weights
 from giccs.progress import Progress, silent
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ class CausalModel(
             **{package: version(package) for package in ("torch", "transformers")},
             **quantised_with(self._options),
             "device": devices(self._loaded.model),
+            **size_and_licence(self._loaded.model, self._source.folder),
             **unused_weights(self._loaded.unused),
             **self._settings_used(),
         }

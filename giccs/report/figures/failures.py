@@ -28,7 +28,7 @@ MAX_DISAGREEMENT = 0.2
 MIN_RANK_DIFFERENCE = 0.5
 """Smallest difference of ranks, as a share of all items, with which a model is said to fail."""
 MAX_POINTS = 3000
-"""Largest number of items that are not failures in a chart; of more, a part at equal distances is drawn."""
+"""Largest number of failures, and of other items, in a chart; of more, a part at equal distances is drawn."""
 GROUPS = ("failure", "other")
 TITLES = {
     "disagreement": "disagreement of the annotators",
@@ -98,9 +98,9 @@ def failure_chart(
     from bws.study_charts import GREY
 
     labels = with_titles(TITLES, titles)
-    others = frame.filter(pl.col("group") == "other")
-    step = max(1, -(-len(others) // MAX_POINTS))
-    drawn = pl.concat([others.gather_every(step), frame.filter(pl.col("group") == "failure")])
+    drawn = pl.concat(
+        [_thinned(frame.filter(pl.col("group") == name)) for name in ("other", "failure")]
+    )
     columns = ["item_id", *texts, "disagreement", "residual", "group"]
     rows = drawn.select(columns).with_columns(
         pl.col("group").replace({name: labels[name] for name in GROUPS})
@@ -132,6 +132,10 @@ def failure_chart(
         ),
     ]
     return alt.LayerChart(layer=layers).properties(height=400)
+
+
+def _thinned(items: pl.DataFrame) -> pl.DataFrame:
+    return items.gather_every(max(1, -(-len(items) // MAX_POINTS)))
 
 
 def failure_panels(
@@ -168,6 +172,7 @@ def _notes(frame: pl.DataFrame) -> list[str]:
     ]
     if len(failures):
         notes.append(f"Largest first: {', '.join(failures['item_id'].head(5))}.")
-    if (n_others := len(frame) - len(failures)) > MAX_POINTS:
-        notes.append(f"Of the {n_others} other items, a part at equal distances is drawn.")
+    for n, name in ((len(failures), "failures"), (len(frame) - len(failures), "other items")):
+        if n > MAX_POINTS:
+            notes.append(f"Of the {n} {name}, a part at equal distances is drawn.")
     return notes

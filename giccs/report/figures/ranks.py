@@ -111,7 +111,7 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
     """
     import altair as alt
 
-    from bws.base.charts import BLUE, VERMILION
+    from bws.base.charts import BLUE, VERMILION, chart_rows
     from bws.study_charts import GREY
 
     labels = with_titles(TITLES, titles)
@@ -148,7 +148,7 @@ def rank_chart(frame: pl.DataFrame, titles: Titles | None = None) -> alt.LayerCh
         symbolSize=300,
         symbolStrokeWidth=3,
     )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = alt.Chart(chart_rows(rows)).encode(
         x=x.scale(domain=[-MARGIN, 1 + MARGIN], nice=False),
         y=y,
         detail="item_id:N",

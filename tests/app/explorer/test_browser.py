@@ -226,22 +226,19 @@ def test_open_filter_leaf_and_follow_the_link(open_page, capsys):
     assert chat(other) == said
 
 
-@pytest.mark.parametrize("name", ["scores", "annotators"])
-def test_evidence_of_the_verdict_opens_its_section(open_page, name):
+def test_evidence_of_the_verdict_opens_its_section_or_dialogue(open_page):
     page = open_page()
-    page.locator(f".st-key-overview-evidence-{name} button").click()
-    section = page.locator(f".st-key-section-{name}")
-    section.wait_for(state="attached")
-    at_rest(page)
-    page.wait_for_function(
-        "element => { const top = element.getBoundingClientRect().top;"
-        " return 0 <= top && top < innerHeight / 2; }",
-        arg=section.element_handle(),
-    )
-
-
-def test_evidence_about_items_opens_their_dialogue(open_page):
-    page = open_page()
+    for name in ("scores", "annotators"):
+        page.locator(f".st-key-overview-evidence-{name} button").click()
+        section = page.locator(f".st-key-section-{name}")
+        section.wait_for(state="attached")
+        at_rest(page)
+        page.wait_for_function(
+            "element => { const top = element.getBoundingClientRect().top;"
+            " return 0 <= top && top < innerHeight / 2; }",
+            arg=section.element_handle(),
+        )
+        page.go_back()
     page.locator(".st-key-overview-evidence-items button").click()
     page.wait_for_url("**page=dialogues&dialogue=*")
 

@@ -14,6 +14,7 @@ from giccs.evalrank import ranking
 from giccs.evalrank.rank_metrics import estimate_metrics
 from giccs.evalrank.ranking import Ranks, compute_ranks
 from giccs.evalrank.spaces import SIMILARITIES, TIE, make_space
+from giccs.evalrank.task import gpu_of
 
 
 def generator(seed=0):
@@ -55,7 +56,11 @@ def brute_force(vectors, pairs, similarity, tie=TIE):
 
 
 def agree(vectors, pairs, similarity, **how):
+    """Check ranks, by NumPy and by PyTorch, against `brute_force`; return them."""
     result = compute_ranks(vectors, pairs, similarity, **how)
+    by_torch = compute_ranks(vectors, pairs, similarity, **how, device="cpu")
+    assert by_torch.rank.tolist() == result.rank.tolist()
+    assert by_torch.pessimistic.tolist() == result.pessimistic.tolist()
     rank, pessimistic = brute_force(vectors, pairs, similarity)
     assert result.rank.tolist() == rank.tolist()
     assert result.pessimistic.tolist() == pessimistic.tolist()
@@ -329,6 +334,40 @@ def test_where_all_is_left_open_it_is_settled_in_parts(monkeypatch):
     vectors[20:] = generator().standard_normal((10, 3))
     result = agree(vectors, every_pair(30), "cos", block=(7, 13))
     assert result.pessimistic[:2].tolist() == [20, 19]  # 19 copies beside itself, 18 beside a pair
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_ranks_on_a_card_are_those_of_the_host(similarity):
+    vectors = generator(1).standard_normal((20_000, 96)).astype(np.float32)
+    vectors[10_000:10_100] = vectors[:100]
+    pairs = generator(2).integers(20_000, size=(3000, 2))
+    host, card = (compute_ranks(vectors, pairs, similarity, device=name) for name in ("", "cuda"))
+    assert card.rank.tolist() == host.rank.tolist()
+    assert card.pessimistic.tolist() == host.pessimistic.tolist()
+
+
+def test_the_precision_of_other_products_is_not_changed():
+    torch = pytest.importorskip("torch")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        agree(generator().standard_normal((30, 5)).astype(np.float32), every_pair(30), "cos")
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize(
+    ("device", "expected"),
+    [("cpu", ""), ("mps", ""), ("cuda", "cuda"), ("cuda:1", "cuda:1"), ("cuda:0, cuda:1", "")],
+)
+def test_ranks_are_computed_where_one_card_has_the_model(device, expected):
+    class Model:
+        def environment(self):
+            return {"device": device}
+
+    assert gpu_of(Model()) == expected
 
 
 def test_memory_is_that_of_a_block_and_not_of_all_products():

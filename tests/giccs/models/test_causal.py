@@ -276,6 +276,26 @@ def test_batches_in_half_precision_are_compared_with_questions_alone(gpt2, monke
     assert changed.environment()["batch_size"] == 1
 
 
+@pytest.mark.parametrize(
+    ("readme", "licence"),
+    [
+        (None, None),
+        ("---\nlanguage: de\nlicense: cc-by-sa-4.0\n---\n# Model", "cc-by-sa-4.0"),
+        ("# Model\nlicense: mit", None),
+        ("---\nlicense:\n- mit\n- apache-2.0\n---", None),
+    ],
+    ids=["no README", "stated", "in the text", "several"],
+)
+def test_results_state_the_size_and_the_licence_of_a_model(tmp_path, readme, licence):
+    folder = make_model(tmp_path)
+    if readme:
+        (folder / "README.md").write_text(readme, encoding="utf-8")
+    environment = open_causal(str(folder)).environment()
+    expected = transformers.AutoModelForCausalLM.from_pretrained(folder).num_parameters()
+    assert environment["parameters"] == expected
+    assert environment.get("license") == licence
+
+
 def test_a_pass_that_runs_out_of_memory_once_is_tried_again_and_then_reported(gpt2, monkeypatch):
     of_one, failures = TreePass.__call__, [2]
 

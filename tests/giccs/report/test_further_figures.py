@@ -16,7 +16,7 @@ from giccs.cli.statistics import stats
 from giccs.evaluation.run import run
 from giccs.measures.results import Store
 from giccs.models import open_model
-from giccs.report.figures import MissingFigureError, draw
+from giccs.report.figures import MissingFigureError, draw, failures
 from giccs.report.figures.distributions import (
     MAX_SUBSETS,
     distribution_frame,
@@ -160,6 +160,18 @@ def test_of_many_items_all_failures_are_drawn():
     rows = [row for row in drawn_rows(failure_chart(with_groups(items))) if "group" in row]
     assert sum(row["residual"] == 0.9 for row in rows) == n // 100
     assert len(rows) <= MAX_POINTS + n // 100
+
+
+def test_of_too_many_failures_a_part_is_drawn_and_said():
+    items = pl.DataFrame(
+        {"item_id": "i", "disagreement": 0.1, "residual": np.linspace(0.6, 0.9, 3 * MAX_POINTS)}
+    )
+    judged = with_groups(items)
+    rows = [row for row in drawn_rows(failure_chart(judged)) if "group" in row]
+    assert len(rows) == MAX_POINTS
+    assert (
+        failures._notes(judged)[-1] == "Of the 9000 failures, a part at equal distances is drawn."
+    )
 
 
 def test_failures_need_judgments():

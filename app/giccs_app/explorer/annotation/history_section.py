@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bws.analysis import pictures
 from bws.analysis.analysis import Drawing, MissingPictureError
-from bws.base.charts import chart_bytes
+from bws.base.charts import chart_bytes, chart_rows
 from bws.base.notes import sentence
 from bws.history import Frame, StudyHistory, study_history
 from bws.history_charts import frame_rows
@@ -147,7 +147,7 @@ def _show_curve(history: StudyHistory, frame: Frame) -> None:
         drawing = pictures.history(history, local_title)
     except MissingPictureError:
         return  # the reason is above
-    data = alt.InlineData(values=[{"judgments": frame.n}])
+    data = chart_rows([{"judgments": frame.n}])
     line = alt.Chart(data).mark_rule(color=GREY).encode(x="judgments:Q")
     chart = alt.LayerChart(layer=[line, *drawing.chart.layer]).properties(height=CURVE_HEIGHT)
     table = pl.DataFrame(drawing.rows, infer_schema_length=None)

@@ -292,9 +292,9 @@ def _show_all(study: Study, progress: AnnotationProgress, requested: int) -> Non
 
 def _show_state(progress: AnnotationProgress) -> None:
     """Show the state of HITs and assignments, and skipped data."""
-    from mturk.study.status import local_time
-
     if progress.hits:
+        from mturk.study.status import local_time
+
         collected_at = progress.collected
         caption = (
             say("annotation.collected", time=local_time(collected_at)) if collected_at else None
@@ -316,8 +316,6 @@ def _describe_counts(prefix: str, counts: Mapping[str, int]) -> str:
 
 
 def _show_numbers(progress: AnnotationProgress, requested: int) -> None:
-    from mturk.study.status import local_time
-
     total = len(progress.n_by_tuple)
     complete = sum(n >= requested for n in progress.n_by_tuple.values())
     judgments = progress.judgments
@@ -335,6 +333,8 @@ def _show_numbers(progress: AnnotationProgress, requested: int) -> None:
         )
         st.metric(say("annotation.annotators_in"), annotators)
         if progress.pace is not None and progress.pace.per_hour == progress.pace.per_hour:
+            from mturk.study.status import local_time
+
             end = progress.pace.end
             end_text = say("annotation.pace_end", time=local_time(end)) if end == end else None
             st.metric(

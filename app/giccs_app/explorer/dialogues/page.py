@@ -12,7 +12,7 @@ import streamlit as st
 from giccs.measures.results import Result
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached, cached_table
 from giccs_app.explorer.dialogues import data as frames
 from giccs_app.explorer.dialogues.charts import candidates_chart
 from giccs_app.explorer.dialogues.data import ORDERS, DialogueFilter
@@ -103,7 +103,7 @@ def _scored_results(study: Study) -> StudyResults:
     return replace(study_results, results=tuple(scored))
 
 
-@cached
+@cached_table
 def _residuals(study: Study, stamp: str, _predictions: pl.DataFrame) -> pl.DataFrame:
     from giccs_app.explorer.errors.data import residuals
 

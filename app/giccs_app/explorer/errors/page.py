@@ -8,7 +8,7 @@ import streamlit as st
 from giccs.measures.results import Result
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached, cached_table
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
@@ -79,24 +79,23 @@ def _show_residuals(study: Study, results: list[Result]) -> None:
     st.caption(say("errors.residual_said"))
     _show_subsets(study, predictions, key(result))
     _show_largest(study, errors, key(result))
-    _show_failures(errors, key(result))
+    _show_failures(study, predictions, key(result))
 
 
-def _show_failures(errors: pl.DataFrame, name: str) -> None:
+def _show_failures(study: Study, predictions: PredictionTable, name: str) -> None:
     """Show the items on which people agree and the model fails, if there are judgments."""
     from giccs.report.figures.failures import (
         MAX_DISAGREEMENT,
         MIN_RANK_DIFFERENCE,
         TITLES,
         failure_chart,
-        with_groups,
     )
 
     st.subheader(say("errors.failures"), anchor=False)
-    if "disagreement" not in errors.columns:
+    if "disagreement" not in study.items.columns:
         st.caption(say("dialogues.no_judgments"))
         return
-    judged = with_groups(errors.drop_nulls("disagreement"))
+    judged = _judged(study, predictions.stamp, predictions)
     if judged.is_empty():
         st.info(say("errors.not_judged"))
         return
@@ -257,9 +256,17 @@ def _show_wrong(study: Study, results: list[Result]) -> None:
     show_item(study, item, study.items, titles("utterance", "score"), {"score": ".3f"})
 
 
-@cached
+@cached_table
 def _residuals(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
     return frames.residuals(study.items, _predictions.table)
+
+
+@cached_table
+def _judged(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
+    """Return the residuals of judged items with the column group."""
+    from giccs.report.figures.failures import with_groups
+
+    return with_groups(_residuals(study, stamp, _predictions).drop_nulls("disagreement"))
 
 
 @cached

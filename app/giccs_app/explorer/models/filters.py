@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl
 import streamlit as st
@@ -24,6 +24,9 @@ MAX_RESULTS_AT_ONCE = 40
 """Number of results above which all pairs are compared on request only."""
 MAX_PREDICTIONS_AT_ONCE = 50_000
 """The same for the number of predictions of all results."""
+SIZES = ((10**8, "≤ 100 M"), (10**9, "100 M–1 B"), (10**10, "1–10 B"))
+"""Largest number of parameters of a class -> its name."""
+LARGEST_SIZE = "> 10 B"
 ROW = ("key", "history")
 """Columns that identify a row of a leaderboard."""
 
@@ -31,31 +34,71 @@ ROW = ("key", "history")
 def filter_results(results: Sequence[Result], all_results: Sequence[Result]) -> list[Result]:
     """Show the filters, and return the results that they select.
 
-    A result is selected if its name contains all words, in any case, and its kind is one of the selected
-    ones. all_results: those of all tasks, for the list of kinds.
+    A result is selected if its name contains all words, in any case, and its kind, size and licence are among
+    the selected ones. The filters of sizes and licences are shown if results state them. all_results: those
+    of all tasks, for the lists.
     """
-    kinds = sorted({kind_of(result) for result in all_results})
-    is_active = bool(links.value("model_name") or links.value("model_kind"))
+    stated = {
+        name: sorted({value_of(result) for result in all_results} - {""}, key=_order(name))
+        for name, value_of in PROPERTIES.items()
+    }
+    is_active = any(map(links.value, ("model_name", *PROPERTIES)))
     with st.expander(say("filters.filter"), icon=":material/filter_list:", expanded=is_active):
-        left, right = st.columns(2)
-        with left:
+        places = st.columns(2) * len(PROPERTIES)
+        with places[0]:
             text = links.text("model_name", say("filters.name"), help=say("filters.name_help"))
-        with right:
-            selected_kinds = links.multiselect(
-                "model_kind", say("filters.kind"), kinds, placeholder=say("page.all")
-            )
+        filters: dict[str, list[str]] = {}
+        for place, (name, values) in zip(
+            places[1:], ((name, values) for name, values in stated.items() if values), strict=False
+        ):
+            with place:
+                filters[name] = links.multiselect(
+                    name, say(f"filters.{name}"), values, placeholder=say("page.all")
+                )
     result_names = names(results)
     selected = [
         result
         for result in results
         if all(word in result_names[key(result)].casefold() for word in text.casefold().split())
-        and (not selected_kinds or kind_of(result) in selected_kinds)
+        and all(PROPERTIES[name](result) in kept for name, kept in filters.items() if kept)
     ]
-    if text.strip() or selected_kinds:
+    if text.strip() or any(filters.values()):
         st.caption(say("page.counted", n=len(selected), total=len(results)))
     if not selected:
         st.info(say("filters.nothing"))
     return selected
+
+
+def size_of(result: Result) -> str:
+    """Return the class of the number of parameters; empty if it is not stated.
+
+    >>> class Stated:
+    ...     environment = {"parameters": 7_240_000_000}
+    >>> size_of(Stated())
+    '1–10 B'
+    """
+    n = result.environment.get("parameters")
+    if not isinstance(n, int):
+        return ""
+    return next((name for most, name in SIZES if n <= most), LARGEST_SIZE)
+
+
+def licence_of(result: Result) -> str:
+    """Return the licence of the model; empty if it is not stated."""
+    return str(result.environment.get("license", ""))
+
+
+PROPERTIES: Mapping[str, Callable[[Result], str]] = {
+    "model_kind": kind_of,
+    "model_size": size_of,
+    "model_license": licence_of,
+}
+"""Parameter of the link -> property of a result by which results are selected."""
+
+
+def _order(name: str) -> Callable[[str], int | str]:
+    sizes = [*(size for _, size in SIZES), LARGEST_SIZE]
+    return sizes.index if name == "model_size" else str
 
 
 def choose_metrics(

@@ -11,7 +11,7 @@ from bws.base.notes import p_text
 from bws.base.problems import InputError
 from giccs.measures.results import Result
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached_table
 from giccs_app.explorer.display import (
     show_chart,
     show_missing_values,
@@ -265,7 +265,7 @@ def _show_prompts(study: Study, result: Result, dialogue: str, history: str) -> 
         st.code(row["prompt_alone"], language=None, wrap_lines=True)
 
 
-@cached
+@cached_table
 def option_table(stamp: str, measure: str, _predictions: PredictionTable) -> pl.DataFrame:
     """Return the cached `data.option_likelihoods` of a table and a measure."""
     return frames.option_likelihoods(_predictions.table, measure)

@@ -10,10 +10,12 @@ from giccs_app.explorer import links
 from giccs_app.explorer.labels import say
 from giccs_app.explorer.models import multiple_choice_page as choosing
 from giccs_app.explorer.models import pairwise_page as scoring
-from giccs_app.explorer.models.figures_page import show_figures
+from giccs_app.explorer.models.comparisons import compare_results
+from giccs_app.explorer.models.figures_page import MAX_VALUES_AT_ONCE, show_figures
 from giccs_app.explorer.models.filters import filter_results
 from giccs_app.explorer.models.metrics_page import show_metrics
 from giccs_app.explorer.models.selection import choose_data, choose_task, visible_results
+from giccs_app.explorer.results import results_of
 from giccs_app.explorer.study import Study
 
 View = Callable[[Study, list[Result]], None]
@@ -37,6 +39,14 @@ VIEWS: Mapping[str, Mapping[str, View]] = {
     "metrics": {"": show_metrics},
 }
 """`giccs.tasks.ResultKind.tables` -> name of a view -> function that shows it."""
+
+
+def prepare(study: Study) -> None:
+    """Compare all results in advance, if they are of one task and data set, and not too many."""
+    results = () if study.store is None else results_of(study).results
+    sets = {(result.task, result.signature.get("data")) for result in results}
+    if len(sets) == 1 and len(study.items) * len(results) <= MAX_VALUES_AT_ONCE:
+        compare_results(study, results)
 
 
 def show(study: Study) -> None:

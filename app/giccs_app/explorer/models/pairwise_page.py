@@ -15,7 +15,7 @@ from giccs.measures.comparison import paired_correlations
 from giccs.measures.results import Result
 from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached, ceiling_of
+from giccs_app.explorer.caching import cached_table, ceiling_of
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
@@ -405,19 +405,19 @@ def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
     return estimate.value, estimate.low, estimate.high
 
 
-@cached
+@cached_table
 def _joined(study: Study, stamp: str, _predictions: PredictionTable) -> pl.DataFrame:
     return frames.join_predictions(study.items, _predictions.table)
 
 
-@cached
+@cached_table
 def _compared(
     study: Study, stamp: str, second_stamp: str, _first: PredictionTable, _second: PredictionTable
 ) -> pl.DataFrame:
     return frames.compare_ranks(study.items, _first.table, _second.table)
 
 
-@cached
+@cached_table
 def _paired(
     study: Study,
     stamp: str,

@@ -15,7 +15,7 @@ from giccs.measures.results import Result, data_of, model_of
 from giccs.report.metric_titles import metric_title
 from giccs.tasks import result_kind, task_names
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached
+from giccs_app.explorer.caching import cached_table
 from giccs_app.explorer.display import number_column, offer_view, show_problems, show_table
 from giccs_app.explorer.labels import current_language, keys, literal, say
 from giccs_app.explorer.models.data import key, names, read_predictions
@@ -274,7 +274,7 @@ def predictions_path(study: Study, result: Result) -> Path:
     return path.with_suffix(".parquet")
 
 
-@cached
+@cached_table
 def _read(path: str, modified_at: int, kind: str) -> pl.DataFrame:
     return read_predictions(path, kind)
 

@@ -35,7 +35,8 @@ class Lengths:
         )
 
     def environment(self):
-        return {}
+        size = {"parameters": 7_000_000 if self.scale == 1 else 7_000_000_000}
+        return size | ({"license": "mit"} if self.scale == 1 else {})
 
 
 @pytest.fixture(scope="module")
@@ -80,8 +81,10 @@ def said(app):
         ({"model_name": "LENGTHS org"}, {"org/Lengths-large", "cross-encoder:org/lengths"}),
         ({"model_kind": "baseline"}, {"baseline:char-ngram", "baseline:chance"}),
         ({"model_kind": ["encoder", "cross-encoder"], "model_name": "large"}, {"org/Lengths-large"}),
+        ({"model_size": "1–10 B"}, {"cross-encoder:org/lengths"}),
+        ({"model_size": ["≤ 100 M", "1–10 B"], "model_license": "mit"}, {"org/Lengths-large"}),
     ],
-    ids=["name", "kind", "both"],
+    ids=["name", "kind", "both", "size", "licence"],
 )  # fmt: skip
 def test_the_filter_is_in_the_link(opened, results, link, models):
     app = opened(results, **link)
@@ -99,6 +102,17 @@ def test_the_filter_is_written_to_the_link_and_holds_in_all_views(opened, result
     assert table(app)["model"].to_list() == ["org/Lengths-large"]
     app.button_group(key="view").set_value("predictions").run()
     assert app.selectbox(key="model").options == ["org/Lengths-large · without history"]
+
+
+def test_sizes_and_licences_are_filters_where_results_state_them(opened, results, tmp_path):
+    app = opened(results)
+    options = {name: app.multiselect(key=name).options for name in ("model_size", "model_license")}
+    assert options == {"model_size": ["≤ 100 M", "1–10 B"], "model_license": ["mit"]}
+    sample = read_benchmark("giccs-sample")
+    list(run([open_model("baseline:chance")], [PairwiseSTS(resamples=0)], sample, Store(tmp_path)))
+    keys = {widget.key for widget in opened(tmp_path).multiselect}
+    assert keys >= {"model_kind"}
+    assert not keys & {"model_size", "model_license"}
 
 
 def test_without_a_match_there_is_a_sentence(opened, results):

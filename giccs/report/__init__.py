@@ -66,13 +66,16 @@ def report_tables(
     `over_annotators`, results of `giccs.measures.annotator_uncertainty`, have their own table below. Absolute
     scores are a data set of their own, after that of published ones.
     """
-    first: dict[tuple[str, str], int] = {}
+    position: dict[tuple[str, str], int] = {}
     for n, result in enumerate(results):
-        first.setdefault((result.task, published_data_of(result)), n)
+        position.setdefault((result.task, published_data_of(result)), n)
     groups: dict[tuple[str, str], list[Result]] = {}
     for result in sorted(
         results,
-        key=lambda each: (first[each.task, published_data_of(each)], is_on_absolute_scores(each)),
+        key=lambda each: (
+            position[each.task, published_data_of(each)],
+            is_on_absolute_scores(each),
+        ),
     ):
         groups.setdefault(comparison_key(result), []).append(result)
     titles = [_title(of_task[0], results) for of_task in groups.values()]

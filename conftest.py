@@ -24,9 +24,13 @@ def pytest_ignore_collect(collection_path):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Collect without garbage collections: nearly all objects of this time remain."""
+    """Collect without garbage collections, and let later ones ignore the objects of this time, which remain.
+
+    Streamlit collects garbage after each run of a page.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import socket
 from collections.abc import Callable
@@ -206,6 +207,8 @@ def check_sources(
     if problems:
         raise InputError(problems)
     _ = study.benchmark.fingerprint
+    gc.collect()
+    gc.freeze()  # the collection of garbage after each run of a page need not visit the study
 
 
 def _check_results(study: Study) -> None:

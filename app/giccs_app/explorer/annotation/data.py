@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -349,7 +350,7 @@ class AnnotationProgress:
     key: str = ""
     """Cache key; changes with the annotation."""
 
-    @property
+    @cached_property
     def judgments_per_tuple(self) -> int:
         """Requested judgments per tuple, by default the most frequent number of judgments."""
         counts = Counter(self.n_by_tuple.values())

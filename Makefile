@@ -156,10 +156,13 @@ sample: $(VENV)/dev  ## generate the tuples, judgments, scores and benchmark of 
 	@$(MAKE) --no-print-directory sample-files SAMPLE=giccs/data/en
 
 sample-files:
-	$(BIN)/giccs design $(SAMPLE)/dialogues.jsonl -k 3 --tuples 10 --seed 0 -o $(SAMPLE)/tuples.csv
+	$(BIN)/giccs design $(SAMPLE)/dialogues.jsonl -k 3 --tuples 10 --seed 0 \
+	    --anchors rating:2 --anchors-output $(SAMPLE)/anchor-plan.csv -o $(SAMPLE)/tuples.csv
 	$(BIN)/giccs simulate $(SAMPLE)/tuples.csv --truth $(SAMPLE)/dialogues.jsonl \
-	    --annotators 5 --noise 0.2 --disagreement 0.2 --careless 0.02 --seed 0 -o $(SAMPLE)/judgments.csv
-	$(BIN)/giccs score $(SAMPLE)/judgments.csv --scale unit -o $(SAMPLE)/scores.csv
+	    --annotators 5 --noise 0.2 --disagreement 0.2 --careless 0.02 --seed 0 --offset-sd 0.7 \
+	    --anchors $(SAMPLE)/anchor-plan.csv --anchors-output $(SAMPLE)/anchors.csv -o $(SAMPLE)/judgments.csv
+	$(BIN)/giccs score $(SAMPLE)/judgments.csv --scale unit --absolute $(SAMPLE)/anchors.csv \
+	    -o $(SAMPLE)/scores.csv
 	$(BIN)/giccs build --dialogues $(SAMPLE)/dialogues.jsonl --scores $(SAMPLE)/scores.csv \
 	    -o $(SAMPLE)/benchmark.jsonl
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from bws.absolute.files import read_anchors
 from giccs.benchmark import SAMPLES, known_terms, read_benchmark
 from giccs.benchmark.assemble import read_dialogues
 from giccs.evaluation.task_results import evaluate_task
@@ -24,7 +25,8 @@ from mturk.service.site.studies import read_studies
 from mturk.study.settings_file import read_settings
 
 ROOT = Path(__file__).parents[1]
-MADE = ("tuples.csv", "judgments.csv", "scores.csv", "benchmark.jsonl")
+MADE = ("tuples.csv", "anchor-plan.csv", "judgments.csv", "anchors.csv")
+WITH_ABSOLUTE_SCORES = ("scores.csv", "benchmark.jsonl")
 FOLDERS = {name: ROOT / "giccs" / "data" / folder for name, folder in SAMPLES.items()}
 DIALOGUES = {name: read_dialogues(path / "dialogues.jsonl") for name, path in FOLDERS.items()}
 of_both = pytest.mark.parametrize("name", SAMPLES)
@@ -59,6 +61,25 @@ def test_the_recorded_commands_make_every_file_again(name, tmp_path, commands):
         assert done.returncode == 0, (command, done.stderr)
     for file in MADE:
         assert (tmp_path / file).read_bytes() == (FOLDERS[name] / file).read_bytes(), file
+    for file in WITH_ABSOLUTE_SCORES:
+        (text, absolute), (expected_text, expected) = (
+            split_absolute(folder / file) for folder in (tmp_path, FOLDERS[name])
+        )
+        assert text == expected_text, file
+        assert absolute == pytest.approx(expected, abs=1.1e-4), file
+
+
+def split_absolute(path):
+    """Return the rows of a file without absolute scores, and the latter.
+
+    Draws of a posterior differ between CPUs by about 1e-11, which may change the fourth decimal, the last.
+    """
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = [*csv.DictReader(file)] if path.suffix == ".csv" else [*map(json.loads, file)]
+    names = [name for name in rows[0] if name.startswith("absolute_")]
+    absolute = [float(row.pop(name)) for row in rows for name in names]
+    assert len(absolute) == 300 * (3 if path.suffix == ".csv" else 1)
+    return rows, absolute
 
 
 @of_both
@@ -155,6 +176,21 @@ def test_judgments_say_that_they_are_simulated(name):
     assert "**simulated annotators**" in card(name)
     assert "license: cc-by-4.0" in card(name)
     assert f"\npretty_name: {name}\n" in card(name)
+
+
+@of_both
+def test_anchors_give_one_scale_with_moderate_differences_of_dialogues(name):
+    """With the ratings, the published scores reach the ipsative limit only."""
+    anchors = read_anchors(FOLDERS[name] / "anchors.csv")
+    assert {row.annotator for row in anchors.rows} == {f"simulated-{n}" for n in range(1, 6)}
+    items = read_benchmark(name).items
+    means = defaultdict(list)
+    for item in items:
+        means[item.dialogue_id].append(item.absolute_score)
+    assert 0.1 < np.std([np.mean(scores) for scores in means.values()]) < 0.3
+    pairs = [(item.score, item.absolute_score) for item in items]
+    assert np.corrcoef(np.transpose(pairs))[0, 1] == pytest.approx(0.8, abs=0.03)
+    assert "unrelated to the\ntexts: no model can predict them" in card(name)
 
 
 @of_both

@@ -72,8 +72,9 @@ def test_the_wheel_holds_every_module_and_the_sample(wheel):
         "giccs/recipes/giccs-paper.toml",
         "giccs_app/studies/templates/tuples/README.md",
     } <= held
-    assert {"giccs/data/benchmark.jsonl", "giccs/data/judgments.csv", "bws/py.typed"} <= held
-    assert {"giccs/data/en/benchmark.jsonl", "giccs/data/en/judgments.csv"} <= held
+    assert "bws/py.typed" in held
+    files = ("benchmark.jsonl", "judgments.csv", "anchors.csv", "anchor-plan.csv")
+    assert {f"giccs/data/{folder}{file}" for folder in ("", "en/") for file in files} <= held
     installed_names = {name.split("/")[0] for name in held if ".dist-info" not in name}
     assert installed_names == {"bws", "giccs", "giccs_app", "mturk"}
 

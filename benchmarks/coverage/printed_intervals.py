@@ -77,9 +77,11 @@ SIMULATED: dict[str, tuple[str, ...]] = {
 NOT_SIMULATED: dict[str, tuple[str, ...]] = {
     "limits of draws from a posterior, simulated on the page of absolute scores (make absolute-scale)": (
         "bws.absolute.scores.AbsoluteScale.ceiling",
+        "bws.absolute.scores.AbsoluteScale.ceilings",
         "bws.absolute.scores.AbsoluteScale.groups",
         "bws.absolute.scores.AbsoluteScale.ipsative_limit",
         "bws.absolute.scores.AbsoluteScale.lapses",
+        "bws.absolute.scores.AbsoluteScale.limits",
         "bws.absolute.scores.AbsoluteScale.low",
         "bws.absolute.scores.AbsoluteScale.ratio",
         "bws.absolute.scores.AbsoluteScale.sds",

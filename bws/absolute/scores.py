@@ -28,9 +28,13 @@ from bws.stats.clusters import t_quantile
 from bws.stats.estimates import Estimate
 
 DRAWS = 1000
+DECIMALS = 4
+"""Decimals of absolute scores: draws differ between CPUs by about 1e-11."""
 MIN_AGREEMENT = 0.5
 """Correlation of anchors with scores within groups below which absolute scores are refused."""
 LIMITS = (0.025, 0.975)
+CORRELATIONS = ("pearson", "spearman", "rank_spearman")
+"""Pearson's r and Spearman's rho over all items, and the mean of the latter within groups."""
 SD_TITLES = {
     "offset": "SD between groups (logits)",
     "item": "SD within groups (logits)",
@@ -52,11 +56,11 @@ class AbsoluteScale:
     """(N,) in [0, 1]."""
     low: Floats
     high: Floats
-    ceiling: Estimate
-    """Correlation of the scores with the true ones over all items: the ceiling of models."""
-    ipsative_limit: Estimate
-    """Correlation of the published scores with the true absolute ones over all items: what a model that
-    knows the latter reaches on the published scale."""
+    ceilings: Mapping[str, Estimate]
+    """Correlations of the scores with the true ones, by the names of `CORRELATIONS`: ceilings of models."""
+    limits: Mapping[str, Estimate]
+    """Correlations of the published scores with the true absolute ones: what a model that knows the latter
+    reaches on the published scale."""
     groups: Mapping[str, Estimate]
     """Mean absolute score of each group."""
     ratio: Estimate
@@ -70,11 +74,22 @@ class AbsoluteScale:
     signature: Mapping[str, object] = field(default_factory=dict)
     regression: ResultTable | None = None
 
+    @property
+    def ceiling(self) -> Estimate:
+        """Ceiling of Pearson's r over all items."""
+        return self.ceilings["pearson"]
+
+    @property
+    def ipsative_limit(self) -> Estimate:
+        """Limit of Pearson's r with the published scores over all items."""
+        return self.limits["pearson"]
+
     def result_tables(self) -> list[ResultTable]:
         """Return the tables: the study, annotators, groups."""
         rows = [
             ("Ceiling over all items", self.ceiling),
             ("Ipsative limit of the published scores", self.ipsative_limit),
+            ("Ceiling of ρ within groups", self.limits["rank_spearman"]),
             ("ρ of anchors with scores within groups", self.agreement),
             ("SD between groups, relative to that within", self.ratio),
             *((SD_TITLES[name], value) for name, value in self.sds.items()),
@@ -94,6 +109,7 @@ class AbsoluteScale:
         parts: dict[str, Any] = {
             "ceiling": self.ceiling.document(),
             "ipsative_limit": self.ipsative_limit.document(),
+            "within_ceiling": self.limits["rank_spearman"].document(),
             "agreement": self.agreement.document(),
             "offset_ratio": self.ratio.document(),
             "sds": {name: value.document() for name, value in self.sds.items()},
@@ -124,10 +140,16 @@ class AbsoluteScale:
         )
 
     def added_to(self, scores: Scores) -> Scores:
-        """Return scores with the columns of the absolute scores; NaN for items without judgments."""
+        """Return scores with the columns of the absolute scores, rounded to `DECIMALS`.
+
+        They are NaN for items without judgments.
+        """
         index = {key: n for n, key in enumerate(self.keys)}
         rows = [index.get(key, -1) for key in scores.item_keys]
-        columns = (np.append(values, np.nan)[rows] for values in (self.score, self.low, self.high))
+        columns = (
+            np.append(values, np.nan)[rows].round(DECIMALS)
+            for values in (self.score, self.low, self.high)
+        )
         absolute, low, high = columns
         return replace(scores, absolute_score=absolute, absolute_low=low, absolute_high=high)
 
@@ -190,18 +212,45 @@ def _summarised(study: Study, posterior: Posterior, published: Floats) -> Absolu
     h = average_answers(study, posterior)
     score = h.mean(axis=0)
     low, high = np.quantile(h, LIMITS, axis=0)
-    to_truth = _correlations(h, score)
-    root = float(np.sqrt((to_truth**2).mean()))
+    ceilings, limits = (_all_correlations(study, h, values) for values in (score, published))
+    root = float(np.sqrt((ceilings["pearson"] ** 2).mean()))
     means = _group_means(study, h)
     return AbsoluteScale(
         study.keys, score, low, high,
-        ceiling=_estimate(to_truth, value=root),
-        ipsative_limit=_estimate(_correlations(h, published)),
+        ceilings={name: _estimate(values) for name, values in ceilings.items()}
+        | {"pearson": _estimate(ceilings["pearson"], value=root)},
+        limits={name: _estimate(values) for name, values in limits.items()},
         groups=dict(zip(study.groups, map(_estimate, means.T), strict=True)),
         ratio=_estimate(posterior.sd["offset"] / posterior.sd["item"]),
         sds={name: _estimate(values) for name, values in posterior.sd.items()},
         lapses=dict(zip(study.annotators, map(_estimate, posterior.lapse.T), strict=True)),
     )  # fmt: skip
+
+
+def _all_correlations(study: Study, h: Floats, score: Floats) -> dict[str, Floats]:
+    """Return (R,) correlations of scores with draws in [0, 1], by the names of `CORRELATIONS`."""
+    from scipy.stats import rankdata
+
+    group_of, _ = study.place
+    scaled = score / max(1.0, 2 * float(np.abs(score).max()))  # Groups stay apart in ranks.
+    overall = _correlations(rankdata(h, axis=1), rankdata(score))
+    within = _within_groups(
+        study, rankdata(h + 2 * group_of, axis=1), rankdata(scaled + 2 * group_of)
+    )
+    return dict(zip(CORRELATIONS, (_correlations(h, score), overall, within), strict=True))
+
+
+def _within_groups(study: Study, draws: Floats, ranks: Floats) -> Floats:
+    """Return (R,) mean correlations of ranks within groups; groups with equal scores do not count."""
+    group_of, _ = study.place
+    x, y = (values - _group_means(study, values)[:, group_of] for values in (draws, ranks[None]))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlations = _group_means(study, x * y) / np.sqrt(
+            _group_means(study, x**2) * _group_means(study, y**2)
+        )
+    defined = ~np.isnan(correlations).any(axis=0)
+    means: Floats = correlations[:, defined].mean(axis=1)
+    return means
 
 
 def _estimate(draws: Floats, value: float | None = None) -> Estimate:

@@ -36,7 +36,7 @@ from bws.files.schema import (
 from giccs.benchmark.assemble import repeated_dialogue_warnings
 from giccs.benchmark.dialogue_tuples import dialogues_of_items
 from giccs.benchmark.fields import ABSOLUTE_SCORE, ID, LANGUAGE, SCORE, TURNS, turn_problems
-from giccs.benchmark.items import TARGETS, Item
+from giccs.benchmark.items import ABSOLUTE_SUFFIX, TARGETS, Item
 from giccs.benchmark.languages import base_language, check_language, single_language
 from giccs.benchmark.parquet import parquet_rows
 from giccs.benchmark.terms import UNKNOWN_TERMS, Terms, terms_of_card
@@ -138,7 +138,7 @@ class Benchmark:
                 "answers to anchors, and giccs build adds them to a benchmark"
             )
             raise InputError(Problem(self.name, None, message))
-        return replace(self, name=f"{self.name} (absolute scores)", items=items)
+        return replace(self, name=f"{self.name}{ABSOLUTE_SUFFIX}", items=items)
 
     def in_language(self, option: str | None) -> Benchmark:
         """Return the benchmark whose items without a language have that of ``--language``.

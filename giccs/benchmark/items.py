@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TARGETS = ("score", "absolute_score")
+ABSOLUTE_TARGET = "absolute_score"
+TARGETS = ("score", ABSOLUTE_TARGET)
 """Attributes of items with which predictions can be compared."""
+ABSOLUTE_SUFFIX = " (absolute scores)"
+"""End of the name of a benchmark whose scores are the absolute ones."""
 
 
 @dataclass(frozen=True, slots=True)

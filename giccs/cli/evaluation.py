@@ -37,6 +37,7 @@ from bws.cli.options import (
 from giccs.benchmark.items import TARGETS
 from giccs.cli.options import (
     DATA_HELP,
+    absolute_option,
     cluster_option,
     fail_below_option,
     finish_checks,
@@ -58,10 +59,11 @@ from giccs.tasks import (
 
 if TYPE_CHECKING:
     from bws.stats.estimates import Estimate
+    from giccs.benchmark import Benchmark
     from giccs.evaluation.engines.local import EvaluationJob
     from giccs.evaluation.recipe import Run
     from giccs.evaluation.run import JobGroup
-    from giccs.measures.results import Result, Store
+    from giccs.measures.results import Limits, Result, Store
 
     PlannedJobs = tuple[str, list[JobGroup]]
     """Name of data, empty for each task's default, and the jobs on it."""
@@ -150,6 +152,7 @@ def _check_models(
     metavar="FILE",
     help="The judgments behind the scores; adds the noise ceiling.  [default: those of the sample]",
 )
+@absolute_option
 @merge_variants_option
 @control_option
 @allow_copies_option
@@ -197,6 +200,7 @@ def evaluate(
     data: str | None,
     target: str,
     judgments: str | None,
+    absolute: str | None,
     merge_variants: bool,
     control: Sequence[str],
     allow_copies: bool,
@@ -223,6 +227,7 @@ def evaluate(
     its training. """  # fmt: skip
     set_offline_mode(options["offline"])
     from giccs.evaluation.engines import EngineError
+    from giccs.measures.absolute_ceiling import limits_document
     from giccs.measures.results import Store
     from giccs.report import report as tables
     from giccs.report.checks import threshold_checks
@@ -232,11 +237,10 @@ def evaluate(
         raise click.UsageError("--address requires --engine ray")
     if junit and not thresholds:
         raise click.UsageError("--junit requires --fail-below")
-    if judgments and target != "score":
-        raise click.UsageError(
-            "--judgments requires --target score; giccs reliability --absolute prints the ceiling of "
-            "absolute scores"
-        )
+    if absolute and not judgments:
+        raise click.UsageError("--absolute requires --judgments")
+    if judgments and target != "score" and not absolute:
+        raise click.UsageError("--judgments requires --absolute with --target absolute_score")
     if options["budget"] is not None and engine != "local":
         raise click.UsageError("--budget requires --engine local")
     check_requires_judgments(
@@ -254,7 +258,8 @@ def evaluate(
         [each.model for _, jobs in plan for opened, _ in jobs for each in opened], model_options
     )
     asks = _asks(plan, library)
-    ceiling = _ceiling(console, store, asks, judgments, merge_variants, control, allow_copies)
+    reading = {"merge_variants": merge_variants, "control": control, "allow_copies": allow_copies}
+    ceiling, limits = _ceiling(console, store, asks, library, judgments, absolute, reading)
     results: dict[int, Result] = {}
     submissions: list[str] = []
     remarks = Remarks(console)
@@ -272,7 +277,7 @@ def evaluate(
             cluster,
         )
         if finished and not console.as_json:
-            echo(tables(finished, "table", ceiling))
+            echo(tables(finished, "table", ceiling, limits=limits))
     try:
         checks = [*threshold_checks(finished, thresholds)]
     except ValueError as error:
@@ -285,6 +290,7 @@ def evaluate(
             document["submissions"] = submissions
         if ceiling:
             document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
+        document |= limits_document(limits)
         console.answer("", document)
     for name, size_text in library.sizes():
         console.note(f"\n{name}: {size_text}; results in {folder}")
@@ -465,7 +471,9 @@ class _DataCache:
     """The data of all tasks, each read once."""
 
     def __init__(self, console: Console, limit: int | None, target: str) -> None:
-        self._console, self._limit, self._target = console, limit, target
+        self._console, self.limit, self._target = console, limit, target
+        self.published: dict[str, Benchmark] = {}
+        """Name of a benchmark with absolute scores as scores -> that with the published ones."""
         self._read: dict[Any, Data] = {}
         self._warned: set[Problem] = set()
 
@@ -479,7 +487,7 @@ class _DataCache:
         if (task.read, name) not in self._read:
             data: Data = task.read(name)
             self._console.warn(data.warnings)
-            data = data.first(self._limit) if self._limit else data
+            data = data.first(self.limit) if self.limit else data
             self._read[task.read, name] = self._with_target(data)
         self._warn_of_template(task, self._read[task.read, name])
         return self._read[task.read, name]
@@ -488,7 +496,9 @@ class _DataCache:
         from giccs.benchmark import Benchmark
 
         if isinstance(data, Benchmark):
-            return data.with_target(self._target)
+            benchmark = data.with_target(self._target)
+            self.published[benchmark.name] = data
+            return benchmark
         if self._target != "score":
             raise click.UsageError("--target requires a benchmark of dialogues")
         checked: Data = data
@@ -511,28 +521,40 @@ def _ceiling(
     console: Console,
     store: Store,
     asks: Sequence[EvaluationJob],
+    library: _DataCache,
     judgments: str | None,
-    merge_variants: bool,
-    control: Sequence[str],
-    allow_copies: bool,
-) -> Mapping[str, Estimate] | None:
-    """Return the noise ceiling of the first data for pairwise tasks with known judgments."""
+    absolute: str | None,
+    reading: Mapping[str, Any],
+) -> tuple[Mapping[str, Estimate] | None, Limits]:
+    """Return the noise ceiling of the first data for pairwise tasks with known judgments, and its limits."""
     from giccs.benchmark import Benchmark
+    from giccs.measures.absolute_ceiling import (
+        cached_limits,
+        load_anchors,
+        stored_limits,
+        with_within_ceiling,
+    )  # fmt: skip
     from giccs.measures.ceiling import cached_ceiling, load_judgments, read_ceiling
 
     for ask in asks:
         data: Any = ask.data
         if isinstance(data, Benchmark) and (result_kind(ask.task.name).has_ceiling or judgments):
-            known_judgments = load_judgments(
-                data,
-                judgments,
-                merge_variants=merge_variants,
-                control=control,
-                allow_copies=allow_copies,
-            )
+            published = library.published[data.name]
+            known_judgments = load_judgments(published, judgments, **reading)
             if known_judgments and judgments:
                 report_judgments(console, known_judgments, judgments)
+            limits = stored_limits(store.folder, [data.fingerprint], console.note)
+            has_all = not library.limit and (absolute or data is not published)
+            anchors = load_anchors(published, absolute) if has_all else None
+            if known_judgments and anchors:
+                limits = cached_limits(
+                    store.folder, known_judgments, anchors, published, console.note
+                )
+            if data is not published:
+                return None, limits
             if known_judgments:
-                return cached_ceiling(store.folder, known_judgments, data, console.note)
-            return read_ceiling(store.folder, data.fingerprint, None, console.note)
-    return None
+                ceiling = cached_ceiling(store.folder, known_judgments, data, console.note)
+                return with_within_ceiling(ceiling, limits), limits
+            stored = read_ceiling(store.folder, data.fingerprint, None, console.note)
+            return with_within_ceiling(stored, limits), limits
+    return None, {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bws.base.commands import Console
-from bws.base.options import OUTPUT, Choice
+from bws.base.options import INPUT, OUTPUT, Choice
 from giccs.benchmark.languages import LANGUAGE_HELP, language_tag
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 
@@ -60,6 +60,15 @@ cluster_option = click.option(
     show_default=True,
     help="Units of intervals and tests of tasks on dialogues: other dialogues of the same domains, or other "
     "domains, sources or languages, of which six are required.",
+)
+
+absolute_option = click.option(
+    "--absolute",
+    type=INPUT,
+    metavar="ANCHORS",
+    help="The anchors behind the absolute scores; with --judgments, adds the ceiling of absolute scores over "
+    "all items, that of scores within dialogues, and the ipsative limit of the latter over all items.  "
+    "[default: those of the sample, for absolute scores]",
 )
 
 

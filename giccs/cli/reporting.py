@@ -30,6 +30,7 @@ from bws.cli.options import (
     table_options,
 )
 from giccs.cli.options import (
+    absolute_option,
     baseline_option,
     cluster_option,
     finish_checks,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from bws.records import Judgments
     from bws.stats.estimates import Estimate
     from giccs.benchmark import Benchmark
-    from giccs.measures.results import Result, Store
+    from giccs.measures.results import Limits, Result, Store
     from giccs.report.checks import Check
 
 LINE_LENGTH = 100
@@ -113,12 +114,14 @@ REQUIRED_OPTIONS = {
     "--all-pairs": "--compare",
     "--detect": "--compare",
     "--language": "--mteb",
+    "--absolute": "--judgments",
 }
 EXCLUDED_OPTIONS = {
     "--against": ("--judgments",),
     "--compare": ("--against", "--judgments"),
     "--people": ("--against", "--judgments", "--compare"),
     "--verdict": (
+        "--absolute",
         "--against",
         "--compare",
         "--people",
@@ -202,6 +205,7 @@ def selection_options(function: Any) -> Any:
     help="The judgments behind the scores; adds the noise ceiling, and intervals of correlations over "
     "dialogues and annotators.  [default: those of the sample, for the noise ceiling]",
 )
+@absolute_option
 @merge_variants_option
 @control_option
 @allow_copies_option
@@ -282,6 +286,7 @@ def report(
     selection: Selection,
     cluster: str,
     judgments: str | None,
+    absolute: str | None,
     merge_variants: bool,
     control: Sequence[str],
     allow_copies: bool,
@@ -301,6 +306,7 @@ def report(
     language: str | None,
 ) -> None:
     """Print the results in a folder as tables, best model first."""  # fmt: skip
+    from giccs.measures.absolute_ceiling import limits_document, with_within_ceiling
     from giccs.measures.ceiling import cached_ceiling
     from giccs.measures.results import Store
     from giccs.report import report as tables
@@ -312,7 +318,7 @@ def report(
     if (judgments and not verdict) or recipe or dialogue or eval_results:
         data, selection = _single_data(selection)
     given = {
-        "--against": recipe, "--all-pairs": all_pairs, "--compare": compare,
+        "--absolute": absolute, "--against": recipe, "--all-pairs": all_pairs, "--compare": compare,
         "--data OWNER/NAME": data, "--detect": target, "--dialogue": dialogue,
         "--eval-results": eval_results, "--figure ranks=FILE": "ranks" in dict(figures),
         "--judgments": judgments, "--language": language, "--mteb": mteb, "--people": people,
@@ -372,7 +378,9 @@ def report(
         if judgments_and_data
         else _stored_ceiling(console, folder, pairwise)
     )
-    document: dict[str, Any] = {"results": []}
+    limits = _limits(console, folder, pairwise, judgments_and_data, absolute)
+    ceiling = with_within_ceiling(ceiling, limits)
+    document: dict[str, Any] = {"results": [], **limits_document(limits)}
     if ceiling:
         document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
     over_annotators: list[Result] = []
@@ -386,7 +394,7 @@ def report(
     document |= effects_document(results)
     renamed, over_annotators = (_renamed(each, names) for each in (results, over_annotators))
     with arguments():
-        text = tables(renamed, style, ceiling, over_annotators).rstrip("\n")
+        text = tables(renamed, style, ceiling, over_annotators, limits).rstrip("\n")
     console.answer(text + _key(names, style), document)
 
 
@@ -766,9 +774,10 @@ def _load_judgments(
     """Return the judgments, or those of the only sample, and the benchmark of the pairwise results."""
     from giccs.benchmark import SAMPLES, read_benchmark
     from giccs.measures.ceiling import load_judgments
-    from giccs.measures.results import data_of
+    from giccs.measures.results import data_of, is_on_absolute_scores
 
-    names = list(dict.fromkeys(map(data_of, pairwise)))
+    published = [result for result in pairwise if not is_on_absolute_scores(result)]
+    names = list(dict.fromkeys(map(data_of, published)))
     samples = [name for name in names if name in SAMPLES]
     if not judgments and len(samples) != 1:
         return None
@@ -834,6 +843,25 @@ def _stored_ceiling(
             f"{len(stored)} data sets have a stored noise ceiling; select one with --judgments and --data"
         )
     return stored[0] if len(stored) == 1 else None
+
+
+def _limits(
+    console: Console,
+    folder: str,
+    pairwise: Sequence[Result],
+    judgments_and_data: tuple[Judgments, Benchmark] | None,
+    path: str | None,
+) -> Limits:
+    """Return the limits from the anchors in a file, or those in the folder for its pairwise results."""
+    from giccs.measures.absolute_ceiling import cached_limits, load_anchors, stored_limits
+
+    if judgments_and_data and path:
+        judgments, data = judgments_and_data
+        anchors = load_anchors(data, path)
+        assert anchors is not None
+        return cached_limits(folder, judgments, anchors, data, console.note)
+    fingerprints = [str(result.signature.get("data", "")) for result in pairwise]
+    return stored_limits(folder, fingerprints, console.note)
 
 
 def _single_name(names: Sequence[str]) -> str:

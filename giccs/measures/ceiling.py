@@ -431,26 +431,46 @@ def read_ceiling(
     file that is damaged, or of another benchmark, other judgments or another version of the method, is
     ignored with a note.
     """
-    path = ceiling_path(folder, fingerprint)
+    expected: dict[str, Any] = {"data": fingerprint, "method": METHOD, "seed": SEED}
+    if judgments_sha256 is not None:
+        expected["judgments"] = judgments_sha256
+    stored = read_stored(ceiling_path(folder, fingerprint), "ceiling", expected, notify)
+    return stored and read_estimates(stored)
+
+
+def read_stored(
+    path: Path, name: str, expected: Mapping[str, Any], notify: Note
+) -> dict[str, Any] | None:
+    """Return a part of a file of `write_stored` with the expected signature, or None with a note."""
     if not path.exists():
         return None
     try:
         document = json.loads(read_text(path))
-        signature, estimates = document["signature"], read_estimates(document["ceiling"])
-        is_intact = document["sha256"] == digest(_digested_content(signature, document["ceiling"]))
+        signature, content = document["signature"], document[name]
+        is_intact = document["sha256"] == digest({"signature": signature, name: content})
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_intact = False
     if not is_intact:
         notify(f"{path} is damaged and ignored")
         return None
-    expected = _signature(
-        fingerprint, signature["judgments"] if judgments_sha256 is None else judgments_sha256
-    )
     differing = [key for key in expected if signature.get(key) != expected[key]]
     if differing:
         notify(f"{path} is ignored: different {', '.join(differing)}")
         return None
-    return estimates
+    return dict(content)
+
+
+def write_stored(
+    path: Path, name: str, signature: Mapping[str, Any], content: Mapping[str, Any], notify: Note
+) -> None:
+    """Write a signature and a part of this name; if the folder is not writable, a note is added."""
+    document = {"signature": {**signature}, name: {**content}}
+    text = json.dumps(json_ready({**document, "sha256": digest(document)}), indent=2)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, f"{text}\n")
+    except OSError as error:
+        notify(f"the noise ceiling is not stored: {error}")
 
 
 def cached_ceiling(
@@ -466,22 +486,10 @@ def cached_ceiling(
     if stored is not None:
         return stored
     ceiling = noise_ceiling(judgments, benchmark, seed=SEED)
-    signature = _signature(benchmark.fingerprint, judgments_sha256)
+    signature = {
+        "data": benchmark.fingerprint, "judgments": judgments_sha256, "method": METHOD, "seed": SEED,
+    }  # fmt: skip
     estimates = {name: estimate.document() for name, estimate in ceiling.items()}
-    content = _digested_content(signature, estimates)
-    text = json.dumps(json_ready({**content, "sha256": digest(content)}), indent=2)
-    try:
-        path = ceiling_path(folder, benchmark.fingerprint)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, f"{text}\n")
-    except OSError as error:
-        notify(f"the noise ceiling is not stored: {error}")
+    path = ceiling_path(folder, benchmark.fingerprint)
+    write_stored(path, "ceiling", signature, estimates, notify)
     return ceiling
-
-
-def _signature(fingerprint: str, judgments_sha256: str) -> dict[str, Any]:
-    return {"data": fingerprint, "judgments": judgments_sha256, "method": METHOD, "seed": SEED}
-
-
-def _digested_content(signature: Mapping[str, Any], estimates: Mapping[str, Any]) -> dict[str, Any]:
-    return {"signature": signature, "ceiling": estimates}

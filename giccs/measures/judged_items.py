@@ -99,7 +99,7 @@ def judged_items(judgments: Judgments, benchmark: Benchmark) -> JudgedItems:
     """
     judgments.check_no_copies()
     tuples = judgments.tuples
-    keys = _item_keys(benchmark, grouped=any(tuples.groups))
+    keys = item_keys(benchmark, grouped=any(tuples.groups))
     index_of_key = {key: index for index, key in enumerate(tuples.item_keys[: tuples.n_scored])}
     original_index = np.array([index_of_key.get(key, -1) for key in keys])
     method, scale = _scoring_method(judgments, benchmark, original_index)
@@ -146,7 +146,7 @@ def _with_dialogue_groups(judged_data: JudgedItems) -> JudgedItems:
     )
 
 
-def _item_keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
+def item_keys(benchmark: Benchmark, *, grouped: bool) -> list[tuple[str, str]]:
     """Return the keys of the items in the judgments: group and item, or the item alone without groups."""
     keys = [
         (normal_id(item.dialogue_id) if grouped else "", normal_id(item.utterance_id))

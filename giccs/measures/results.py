@@ -20,6 +20,7 @@ from bws.base.commands import json_ready
 from bws.base.problems import InputError, Problem
 from bws.base.text import read_text, write_atomic
 from bws.stats.estimates import Estimate
+from giccs.benchmark.items import ABSOLUTE_SUFFIX
 from giccs.benchmark.parquet import read_table
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ DOCUMENT_TYPES: Mapping[str, Any] = {
     "environment": Mapping, "seconds": (int, float),
 }  # fmt: skip
 """Key of a result's JSON file -> type of its value."""
+Limits = Mapping[str, Mapping[str, Estimate]]
+"""Name of a row that limits the numbers of models -> its numbers (`giccs.measures.absolute_ceiling`)."""
 K = TypeVar("K")
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """Key of the Parquet file's digest in the JSON file."""
@@ -222,6 +225,16 @@ def data_of(result: Result) -> str:
     return str(result.environment.get("data", "unknown data"))
 
 
+def is_on_absolute_scores(result: Result) -> bool:
+    """Return whether predictions were compared with the absolute scores of a benchmark."""
+    return data_of(result).endswith(ABSOLUTE_SUFFIX)
+
+
+def published_data_of(result: Result) -> str:
+    """Return the name of the data, or of that with the published instead of the absolute scores."""
+    return data_of(result).removesuffix(ABSOLUTE_SUFFIX)
+
+
 def history_of(result: Result) -> str:
     """Return the history condition, with its encoding if it is not the default: ``with (speakers)``."""
     history = str(result.signature.get("history", ""))
@@ -276,6 +289,11 @@ def ceiling_of(result: Result, ceiling: Mapping[str, Estimate] | None) -> Mappin
         for name, estimate in (ceiling or {}).items()
         if estimate.extra.get("data", data) == data
     }
+
+
+def limits_of(result: Result, limits: Limits) -> Limits:
+    """Return the limits for the result's data."""
+    return {name: ceiling_of(result, estimates) for name, estimates in limits.items()}
 
 
 class Store:

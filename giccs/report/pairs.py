@@ -12,6 +12,7 @@ from bws.stats.estimates import Estimate
 from giccs.measures.clusters import CLUSTERS, DIALOGUES
 from giccs.measures.formatting import few_clusters_note, other_reasons
 from giccs.measures.results import (
+    Limits,
     Result,
     condition_of,
     history_of,
@@ -36,6 +37,25 @@ MAX_BREAKDOWN_MODELS = 4
 """Largest number of results with a column in a table by group; JSON and CSV have all."""
 CEILING_LABEL = "noise ceiling"
 """Label of the ceiling in the column of models."""
+LIMIT_LABELS = {
+    "absolute_ceiling": CEILING_LABEL,
+    "ipsative_limit": "ipsative limit",
+}
+"""Name of a row of `giccs.measures.absolute_ceiling.Limits` -> its label; the ceiling has the others."""
+LIMIT_NOTES = {
+    "within_ceiling": note(
+        "The noise ceiling within dialogues is the mean correlation of the scores with draws from the model "
+        "of the anchors."
+    ),
+    "absolute_ceiling": note(
+        "The noise ceiling of absolute scores is their correlation with draws from the model of the anchors."
+    ),
+    "ipsative_limit": note(
+        "The ipsative limit is what a model reaches over all items that knows the absolute similarity, "
+        "because the scores of every dialogue have the same mean."
+    ),
+}
+NO_LIMITS: Limits = {}
 OVER_ANNOTATORS_TITLE = "Intervals over {unit} and annotators"
 
 
@@ -43,9 +63,10 @@ def pairwise_tables(
     results: Sequence[Result],
     ceiling: Mapping[str, Estimate],
     over_annotators: Sequence[Result] = (),
+    limits: Limits = NO_LIMITS,
 ) -> list[ResultTable]:
-    """Return the tables of one data set with notes on missing values and the ceiling."""
-    tables = [main_table(results, ceiling)]
+    """Return the tables of one data set with notes on missing values, the ceiling and the limits."""
+    tables = [main_table(results, ceiling, limits=limits)]
     if over_annotators:
         title = OVER_ANNOTATORS_TITLE.format(unit=unit_of(results))
         tables.append(replace(main_table(over_annotators), title=title))
@@ -69,8 +90,8 @@ def pairwise_tables(
     if ceiling and unit_of(results) != CLUSTERS[DIALOGUES]:
         further.append(note("that of the noise ceiling, to other dialogues of the same domains"))
     notes = [
-        *_ceiling_remarks(ceiling), *order_notes, *effect_notes, *reasons, *few_clusters_note(estimates),
-        population_note(results, further), *domain_notes(results),
+        *_ceiling_remarks(ceiling), *limit_notes(limits), *order_notes, *effect_notes, *reasons,
+        *few_clusters_note(estimates), population_note(results, further), *domain_notes(results),
     ]  # fmt: skip
     return [replace(table, notes=notes) for table in tables]
 
@@ -92,11 +113,13 @@ def main_table(
     ceiling: Mapping[str, Estimate] | None = None,
     models: Sequence[str] = (),
     sources: Sequence[str] = (),
+    limits: Limits = NO_LIMITS,
 ) -> ResultTable:
     """Return one row per result, best Spearman first: metrics with 95 % intervals; the ceiling is last.
 
     models: names of the results' models, by default those in the results. sources: JSON Pointer of each
-    result's metrics; that of the ceiling is ``/ceiling``.
+    result's metrics; that of the ceiling is ``/ceiling``. limits: further rows below the ceiling, whose JSON
+    Pointers are their names.
     """
     names = [name for name in METRICS if any(name in result.metrics for result in results)]
     order = sorted(range(len(results)), key=lambda index: _sort_key(results[index]))
@@ -109,9 +132,12 @@ def main_table(
         ]
         for index in order
     ]
-    if ceiling:
-        n = ceiling[BREAKDOWN_METRIC].size
-        rows.append([CEILING_LABEL, "", *(ceiling.get(name) for name in names), n])
+    references = {"ceiling": ceiling or {}} | {name: limits.get(name, {}) for name in LIMIT_LABELS}
+    references = {name: estimates for name, estimates in references.items() if estimates}
+    for name, estimates in references.items():
+        label = LIMIT_LABELS.get(name, CEILING_LABEL)
+        n = estimates[BREAKDOWN_METRIC].size
+        rows.append([label, "", *(estimates.get(metric) for metric in names), n])
     columns = [
         Column("model", "model"),
         Column("history", "history"),
@@ -125,8 +151,8 @@ def main_table(
     return ResultTable(
         columns,
         rows,
-        sources=[*row_sources, *(["/ceiling"] if sources and ceiling else [])],
-        reference_rows=1 if ceiling else 0,
+        sources=[*row_sources, *(f"/{name}" for name in references if sources)],
+        reference_rows=len(references),
         families=[condition_of(history_of(results[index])) for index in order],
     )
 
@@ -226,6 +252,11 @@ def _with_history(model: str, result: Result) -> str:
     return f"{model} (with history{f', {encoding}' if encoding else ''})"
 
 
+def limit_notes(limits: Limits) -> list[str]:
+    """Return what the rows of limits are."""
+    return [text for name, text in LIMIT_NOTES.items() if limits.get(name)]
+
+
 def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
     from giccs.measures.ceiling import explain_ceiling
 
@@ -235,7 +266,9 @@ def _ceiling_remarks(ceiling: Mapping[str, Estimate]) -> list[str]:
         if other_reasons(estimate)
     ]
     defined = {
-        name: estimate for name, estimate in ceiling.items() if not math.isnan(estimate.value)
+        name: estimate
+        for name, estimate in ceiling.items()
+        if not math.isnan(estimate.extra.get("reliability", math.nan))
     }
     if defined:
         sentence, *more = explain_ceiling(defined)

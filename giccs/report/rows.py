@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from bws.base.rows import csv_text
 from bws.stats.estimates import Estimate
 from giccs.measures.results import (
+    Limits,
     Result,
     ceiling_of,
     data_of,
@@ -15,7 +16,7 @@ from giccs.measures.results import (
     model_of,
     setting_of,
 )
-from giccs.report.pairs import CEILING_LABEL
+from giccs.report.pairs import CEILING_LABEL, LIMIT_LABELS, NO_LIMITS
 from giccs.tasks import result_kind
 
 HEADER = [
@@ -24,17 +25,23 @@ HEADER = [
 ]  # fmt: skip
 
 
-def long_csv(results: Sequence[Result], ceiling: Mapping[str, Estimate] | None = None) -> str:
+def long_csv(
+    results: Sequence[Result],
+    ceiling: Mapping[str, Estimate] | None = None,
+    limits: Limits = NO_LIMITS,
+) -> str:
     """Return one row per number, with task, data, group and interval.
 
-    The noise ceiling is last, once for each task and data set to which it applies.
+    Noise ceiling and limits are last, once for each task and data set to which they apply.
     """
-    rows = long_rows(results, ceiling)
+    rows = long_rows(results, ceiling, limits)
     return csv_text((["" if cell != cell else cell for cell in row] for row in rows), HEADER)
 
 
 def long_rows(
-    results: Sequence[Result], ceiling: Mapping[str, Estimate] | None = None
+    results: Sequence[Result],
+    ceiling: Mapping[str, Estimate] | None = None,
+    limits: Limits = NO_LIMITS,
 ) -> list[list[object]]:
     """Return one row of `HEADER` per number, see `long_csv`."""
     rows: list[list[object]] = []
@@ -47,9 +54,18 @@ def long_rows(
             part = ";".join(f"{name}={value}" for name, value in group.by.items())
             rows += _rows((*labels, part), group.metrics, setting)
         if result_kind(result.task).has_ceiling:
-            estimates = ceiling_of(result, ceiling)
-            data_rows = _rows((CEILING_LABEL, result.task, data_of(result), "", ""), estimates, "")
-            ceiling_rows.setdefault((result.task, data_of(result)), [*data_rows])
+            labels = (result.task, data_of(result), "", "")
+            of_data = {CEILING_LABEL: ceiling} | {
+                label: limits[name]
+                for name, label in LIMIT_LABELS.items()
+                if ceiling_of(result, limits.get(name))
+            }
+            data_rows = [
+                row
+                for label, estimates in of_data.items()
+                for row in _rows((label, *labels), ceiling_of(result, estimates), "")
+            ]
+            ceiling_rows.setdefault((result.task, data_of(result)), data_rows)
     return [*rows, *(row for dataset_rows in ceiling_rows.values() for row in dataset_rows)]
 
 

@@ -279,7 +279,7 @@ def test_absolute_scores_are_columns_of_scores(tmp_path):
     read = read_scores(tmp_path / "scores.csv")
     of = dict(zip(scale.keys, scale.score, strict=True))
     expected = [of[key] for key in zip(read.groups, read.items, strict=True)]
-    assert read.absolute_score.tolist() == expected
+    assert read.absolute_score.tolist() == [round(value, 4) for value in expected]
     assert (read.absolute_low <= read.absolute_score).all()
     assert score(judgments).absolute_score is None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from bws.base.commands import Console, command
 from bws.base.options import UPDATED
 
 if TYPE_CHECKING:
+    from bws.stats.estimates import Estimate
     from giccs.report.model_comparison import Leaderboard
     from giccs_app.demo.pipeline import DemoResult
     from giccs_app.demo.plan import Plan
@@ -103,7 +104,7 @@ def format_outcome(outcome: DemoResult) -> str:
             "",
             outcome.reliability.table(),
             "",
-            report(outcome.results, "table", outcome.ceiling),
+            report(outcome.results, "table", _ceiling(outcome), limits=outcome.limits),
             "",
             summarize_leaderboard(_leaderboard(outcome)),
             f"{items} items, {len(outcome.benchmark.dialogue_ids)} dialogues. {SIMULATED_NOTE}",
@@ -112,24 +113,38 @@ def format_outcome(outcome: DemoResult) -> str:
     )
 
 
+def _ceiling(outcome: DemoResult) -> Mapping[str, Estimate]:
+    """Return the noise ceiling with that within dialogues."""
+    from giccs.measures.absolute_ceiling import with_within_ceiling
+
+    return with_within_ceiling(outcome.ceiling, outcome.limits) or {}
+
+
 def _leaderboard(outcome: DemoResult) -> Leaderboard:
-    """Return the comparison of the pairwise results by Spearman's rho."""
-    from giccs.measures.results import Store
+    """Return the comparison of the pairwise results on published scores by Spearman's rho."""
+    from giccs.measures.results import Store, is_on_absolute_scores
     from giccs.report.model_comparison import compare
 
     store = Store(outcome.folder.results)
-    pairwise = [result for result in outcome.results if result.task == "pairwise-sts"]
+    pairwise = [
+        result
+        for result in outcome.results
+        if result.task == "pairwise-sts" and not is_on_absolute_scores(result)
+    ]
     return compare([store.with_predictions(result) for result in pairwise]).leaderboards[0]
 
 
 def outcome_document(outcome: DemoResult) -> dict[str, object]:
     """Return the JSON document."""
+    from giccs.measures.absolute_ceiling import limits_document
+
     return {
         "results": [result.document() for result in outcome.results],
         "simulated": True,
         "agreement": outcome.agreement.document(),
         "reliability": outcome.reliability.document(),
-        "ceiling": {name: estimate.document() for name, estimate in outcome.ceiling.items()},
+        "ceiling": {name: estimate.document() for name, estimate in _ceiling(outcome).items()},
+        **limits_document(outcome.limits),
         "folder": str(outcome.folder.path),
         "report": str(outcome.folder.report),
     }

@@ -32,6 +32,7 @@ class Folder:
         self.ledger = self.path / "ledger.db"
         self.log = self.path / "serve.log"
         self.judgments = self.path / "judgments.csv"
+        self.anchors = self.path / "anchors.csv"
         self.scores = self.path / "scores.csv"
         self.benchmark = self.path / "benchmark.jsonl"
         self.results = self.path / "results"

@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from bws.base.commands import Console
+from giccs.benchmark.items import TARGETS
 from giccs_app.demo.folder import Folder
 from giccs_app.demo.plan import Plan
 from giccs_app.demo.service import service
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from bws.split_half import Reliability
     from bws.stats.estimates import Estimate
     from giccs.benchmark import Benchmark
-    from giccs.measures.results import Result
+    from giccs.measures.results import Limits, Result
     from mturk.study.ledger import Ledger
 
 SCORING_STEPS, EVALUATION_STEPS, REPORT_STEPS = 2, 2, 1
 ANNOTATION_STEPS = 6
 TUPLE_SIZE = 3
+ANCHORS = "rating:2"
 TUPLES_PER_DIALOGUE = 10
 """As in the paper, section 3.2."""
 GROUP_COLUMNS = ("source", "n_turns")
@@ -46,6 +48,7 @@ class DemoResult:
     reliability: Reliability
     ceiling: Mapping[str, Estimate]
     """Noise ceiling."""
+    limits: Limits
     results: Sequence[Result]
 
 
@@ -58,34 +61,45 @@ def run_pipeline(path: str | os.PathLike[str], plan: Plan, console: Console) -> 
     folder.begin(plan)
     steps = Steps(console, ANNOTATION_STEPS + SCORING_STEPS + EVALUATION_STEPS + REPORT_STEPS)
     _annotate(folder, plan, steps)
-    benchmark = _build(folder, steps)
-    quality = _measure_quality(folder, benchmark, steps)
+    benchmark, limits = _build(folder, steps)
+    agreement, reliability, ceiling = _measure_quality(folder, benchmark, steps)
     results = _evaluate(folder, plan, benchmark, steps)
     _write_report(folder, steps)
-    return DemoResult(folder, benchmark, *quality, results)
+    return DemoResult(folder, benchmark, agreement, reliability, ceiling, limits, results)
 
 
-def _build(folder: Folder, steps: Steps) -> Benchmark:
-    """Write scores.csv and benchmark.jsonl and return the benchmark.
+def _build(folder: Folder, steps: Steps) -> tuple[Benchmark, Limits]:
+    """Write scores.csv and benchmark.jsonl and return the benchmark, and the limits from its anchors.
 
     Its name is the file name, so that results do not depend on the location of the folder.
     """
+    from bws.absolute.files import read_anchors
+    from bws.absolute.scores import absolute_scale
     from bws.files import read_judgments, read_scores, write_scores
     from bws.scoring import score
     from giccs.benchmark import Benchmark, write_benchmark
     from giccs.benchmark.assemble import assemble, read_dialogues
+    from giccs.measures.absolute_ceiling import cached_limits
 
-    with steps.step("Scores by counting, and the benchmark") as messages:
-        scores = score(read_judgments(folder.judgments), scale="unit")
-        folder.derive(folder.scores, lambda path: write_scores(scores, path))
+    with steps.step("Scores by counting, absolute scores, and the benchmark") as messages:
+        judgments, anchors = read_judgments(folder.judgments), read_anchors(folder.anchors)
+        scores = score(judgments, scale="unit")
+        scale = absolute_scale(judgments, anchors, scores)
+        folder.derive(folder.scores, lambda path: write_scores(scale.added_to(scores), path))
         table = read_scores(folder.scores)
-        keys = zip(table.groups, table.items, strict=True)
-        by_id = dict(zip(keys, map(float, table.score), strict=True))
-        items = assemble(read_dialogues(folder.dialogues), by_id)
+        assert table.absolute_score is not None
+        by_id, absolute = (
+            dict(zip(table.item_keys, values.tolist(), strict=True))
+            for values in (table.score, table.absolute_score)
+        )
+        items = assemble(read_dialogues(folder.dialogues), by_id, absolute)
         folder.derive(folder.benchmark, lambda path: write_benchmark(items, path))
         benchmark = Benchmark(folder.benchmark.name, items)
+        limits = cached_limits(
+            folder.results, judgments, anchors, benchmark, folder.note, scale=scale
+        )
         messages.append(f"{len(items)} items of {len(benchmark.dialogue_ids)} dialogues")
-    return benchmark
+    return benchmark, limits
 
 
 def _measure_quality(
@@ -122,19 +136,20 @@ def _evaluate(folder: Folder, plan: Plan, benchmark: Benchmark, steps: Steps) ->
     subset = _select_dialogues(plan.every, benchmark, subset_file.name)
     folder.derive(subset_file, lambda path: write_benchmark(subset.items, path))
     with steps.step(f"Pairwise STS: {', '.join(plan.pairs)}") as messages:
-        pairs = _run(folder, plan.pairs, "pairwise-sts", benchmark, steps, messages)
+        targets = [benchmark.with_target(target) for target in TARGETS]
+        pairs = _run(folder, plan.pairs, "pairwise-sts", targets, steps, messages)
     causal_models = ", ".join(plan.causal) or "no causal model"
     with steps.step(
         f"Multiple choice on one dialogue of {plan.every}: {causal_models}"
     ) as messages:
-        return pairs + _run(folder, plan.causal, "multiple-choice-sts", subset, steps, messages)
+        return pairs + _run(folder, plan.causal, "multiple-choice-sts", [subset], steps, messages)
 
 
 def _run(
     folder: Folder,
     names: Sequence[str],
     task: str,
-    data: Benchmark,
+    data: Sequence[Benchmark],
     steps: Steps,
     messages: list[str],
 ) -> list[Result]:
@@ -143,12 +158,12 @@ def _run(
     from giccs.tasks import open_tasks
 
     notes: list[str] = []
-    results = list(
-        run(
-            open_models(names), open_tasks(task), data, Store(folder.results),
-            note=notes.append, progress=steps.bar,
-        )
-    )  # fmt: skip
+    models, tasks, store = open_models(names), open_tasks(task), Store(folder.results)
+    results = [
+        result
+        for benchmark in data
+        for result in run(models, tasks, benchmark, store, note=notes.append, progress=steps.bar)
+    ]
     n_reused = sum("existing result" in note for note in notes)
     messages.append(
         f"results: {len(results)}"
@@ -177,7 +192,7 @@ def _write_report(folder: Folder, steps: Steps) -> None:
 
 
 def _annotate(folder: Folder, plan: Plan, steps: Steps) -> None:
-    """Write tuples.csv and judgments.csv; existing data of ledger and service are reused.
+    """Write tuples.csv, judgments.csv and anchors.csv; existing data of ledger and service are reused.
 
     The study in the ledger has the default address of the service instead of the temporary port, so that
     `giccs annotate serve --db hits.db` serves it later.
@@ -193,7 +208,7 @@ def _annotate(folder: Folder, plan: Plan, steps: Steps) -> None:
         else:
             _collect_judgments(ledger, folder, plan, steps)
         with steps.step("Writing the judgments") as messages:
-            messages.append(_write_judgments(ledger, folder))
+            messages.append(_write_judgments(ledger, folder, plan))
 
 
 def _write_tuples(folder: Folder, plan: Plan) -> int:
@@ -289,15 +304,42 @@ def _collect(ledger: Ledger, address: str, folder: Folder, steps: Steps) -> str:
     return f"{len(ledger.assignments())} assignments, {collected.n_new} of them new"
 
 
-def _write_judgments(ledger: Ledger, folder: Folder) -> str:
+def _write_judgments(ledger: Ledger, folder: Folder, plan: Plan) -> str:
     from mturk.study.valid_answers import read_valid_answers, write_answers
 
     answers = read_valid_answers(ledger)
     folder.derive(folder.judgments, lambda path: write_answers(answers, path))
     assert answers.judgments is not None
+    annotators = answers.judgments.annotators
+    n_ratings = _write_ratings(folder, plan, sorted(annotators))
     notes = "".join(f"; {note}" for note in answers.notes())
-    n_annotators = len(answers.judgments.annotators)
-    return f"{len(answers.judgments)} judgments by {n_annotators} simulated annotators{notes}"
+    counts = f"{len(answers.judgments)} judgments and {n_ratings} ratings"
+    return f"{counts} by {len(annotators)} simulated annotators{notes}"
+
+
+def _write_ratings(folder: Folder, plan: Plan, annotators: Sequence[str]) -> int:
+    """Write simulated ratings of single candidates; return their number.
+
+    They do not pass the service, where it depends on the order of the workers who rates which candidates.
+    """
+    from bws.absolute.design import plan_anchors
+    from bws.absolute.files import write_anchors
+    from bws.absolute.simulation import simulate_anchors
+    from bws.files import read_tuples
+    from bws.simulation import read_truth, simulate
+
+    tuples = read_tuples(folder.tuples)
+    truth = read_truth(folder.dialogues, tuples)
+    settings: dict[str, Any] = {
+        "noise": plan.noise, "disagreement": plan.disagreement, "careless": plan.careless, "seed": plan.seed,
+    }  # fmt: skip
+    judged = simulate(tuples, truth, plan.workers, **settings)
+    anchors = plan_anchors(tuples, ANCHORS, seed=plan.seed)
+    simulated = simulate_anchors(judged, truth, anchors, offset_sd=plan.offset_sd, **settings)
+    names = dict(zip(judged.annotators, annotators, strict=True))
+    rows = [replace(row, annotator=names[row.annotator]) for row in simulated.rows]
+    folder.derive(folder.anchors, lambda path: write_anchors(rows, path))
+    return len(rows)
 
 
 @dataclass

@@ -40,6 +40,8 @@ class Plan:
     disagreement: float = 0.2
     careless: float = 0.02
     """With noise and disagreement as for giccs-sample, agreement and reliability are as in the paper."""
+    offset_sd: float = 0.7
+    """Standard deviation between dialogues in ratings, relative to that of the levels within them."""
     seed: int = 0
     pairs: tuple[str, ...] = (
         "baseline:chance",
@@ -68,5 +70,6 @@ class Plan:
             "noise": self.noise,
             "disagreement": self.disagreement,
             "careless": self.careless,
+            "offset_sd": self.offset_sd,
             "seed": self.seed,
         }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bws.records import Judgments
     from giccs.benchmark import Benchmark
-    from giccs.measures.results import Result
+    from giccs.measures.results import Limits, Result
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ class Inputs:
     """Whether the annotators are simulated, which the page then states."""
     benchmark_file: str = "benchmark.jsonl"
     judgments_file: str = "judgments.csv"
+    anchors_file: str = "anchors.csv"
     metadata_file: str = "dialogues.jsonl"
     """File with source and n_turns of each dialogue, for example a benchmark."""
     dialogues_file: str = "dialogues.jsonl"
@@ -55,6 +56,18 @@ class Inputs:
         path = self.path(self.judgments_file)
         return read_judgments(path, allow_copies=True) if is_available else None
 
+    @cached_property
+    def limits(self) -> Limits:
+        """Limits of correlations from the anchors; none without anchors or absolute scores."""
+        from giccs.measures.absolute_ceiling import cached_limits, load_anchors
+
+        has_absolute = all(item.absolute_score is not None for item in self.benchmark.items)
+        if self.judgments is None or not has_absolute or not self.has(self.anchors_file):
+            return {}
+        anchors = load_anchors(self.benchmark, self.path(self.anchors_file))
+        folder = self.path(self.results_folder)
+        return cached_limits(folder, self.judgments, anchors, self.benchmark) if anchors else {}
+
     @property
     def study(self) -> tuple[str, str, str]:
         """Names of the files of the study: tuples, dialogues, settings."""
@@ -70,7 +83,8 @@ class Inputs:
 
     def digest(self) -> str:
         """Return the SHA-256 digest of all input files."""
-        names = [self.benchmark_file, self.judgments_file, self.metadata_file, *self.study]
+        names = [self.benchmark_file, self.judgments_file, self.anchors_file, self.metadata_file]
+        names += self.study
         paths = [self.path(name) for name in names]
         paths += sorted(self.path(self.results_folder).glob("*--*--*.json"))
         digest = hashlib.sha256(repr((self.simulated, names)).encode())

@@ -20,6 +20,7 @@ from bws.analysis.judgments import (
 from bws.analysis.registry import further_analyses
 from bws.paragraphs import prose
 from bws.paragraphs.judgments import study_sentences
+from giccs.benchmark.items import ABSOLUTE_SUFFIX, ABSOLUTE_TARGET
 from giccs.measures.formatting import few_clusters_note
 from giccs.report.pairs import METRICS
 from giccs.tasks import result_kind
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from bws.records import Judgments
     from bws.stats.estimates import Estimate
     from giccs.description.lemmas import Lemmatiser
-    from giccs.measures.results import Result
+    from giccs.measures.results import Limits, Result
 
 STUDY_ANALYSES: Sequence[tuple[Analysis, Any]] = (
     (AGREEMENT, AgreementSettings(intervals=True)),
@@ -344,18 +345,23 @@ def _source_of_results(inputs: Inputs) -> Source:
     document |= effects_document(_with_predictions(inputs, inputs.results))
     if inputs.judgments is None or not _pairwise_results(inputs):
         return Source(command, document)
+    from giccs.measures.absolute_ceiling import limits_document, with_within_ceiling
     from giccs.measures.ceiling import cached_ceiling
 
     folder = inputs.path(inputs.results_folder)
     ceiling = cached_ceiling(folder, inputs.judgments, inputs.benchmark, log.debug)
+    ceiling = with_within_ceiling(ceiling, inputs.limits) or ceiling
     document["ceiling"] = {name: estimate.document() for name, estimate in ceiling.items()}
-    options = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} --json"
-    return Source(command.replace("--json", options), document)
+    document |= limits_document(inputs.limits)
+    options = f"--data {inputs.benchmark_file} --judgments {inputs.judgments_file} "
+    options += f"--absolute {inputs.anchors_file} " if inputs.limits else ""
+    return Source(command.replace("--json", f"{options}--json"), document)
 
 
-def _pairwise_results(inputs: Inputs) -> list[IndexedResult]:
-    """Return the pairwise results on this benchmark."""
-    data = inputs.benchmark.fingerprint
+def _pairwise_results(inputs: Inputs, target: str = "score") -> list[IndexedResult]:
+    """Return the pairwise results on this benchmark with the scores of a target."""
+    has_target = all(getattr(item, target) is not None for item in inputs.benchmark.items)
+    data = inputs.benchmark.with_target(target).fingerprint if has_target else ""
     return [
         (index, result)
         for index, result in enumerate(inputs.results)
@@ -370,6 +376,8 @@ def _model_sections(inputs: Inputs, source: Source) -> Iterator[Section]:
         effects = _effects(results, source)
         figures = [*effect_figures(results), *failure_figures(results, inputs)]
         yield _pairwise_section(sorted(pairs, key=_correlation_key), source, effects, figures)
+    if absolute := _pairwise_results(inputs, ABSOLUTE_TARGET):
+        yield _absolute_section(sorted(absolute, key=_correlation_key), source)
     indexed = enumerate(inputs.results)
     if choices := [
         indexed_result
@@ -397,18 +405,43 @@ def _pairwise_section(
     effects: Sequence[Table],
     charts: Sequence[Figure],
 ) -> Section:
+    from giccs.report.pairs import limit_notes
+
     text = [
         "Correlation between the model’s similarity of two utterances and the scores, with 95 % intervals "
         "over dialogues."
     ]
     if "ceiling" in source.document:
         text += _describe_ceiling(source)
+    text += limit_notes(_limits_of(pairs, source))
     commands = [source.command, *_evaluation_commands(pairs)]
     tables = [
         _correlations(pairs, source), *_orders(pairs, source), *effects, *_by_part(pairs, source)
     ]  # fmt: skip
     figures = [_leaderboard(pairs, source), *charts]
     return Section("models", "Models: pairs of utterances", text, commands, figures, tables)
+
+
+def _absolute_section(pairs: Sequence[IndexedResult], source: Source) -> Section:
+    """Return the results on absolute scores."""
+    from giccs.report.pairs import limit_notes
+
+    text = [
+        "Correlation between the model’s similarity of two utterances and the absolute scores, which are on "
+        "one scale for all dialogues.",
+        *limit_notes(_limits_of(pairs, source)),
+    ]
+    commands = [source.command, *_evaluation_commands(pairs)]
+    tables = [_correlations(pairs, source, "Correlation with the absolute scores")]
+    return Section("absolute", "Models: over all items", text, commands, tables=tables)
+
+
+def _limits_of(pairs: Sequence[IndexedResult], source: Source) -> Limits:
+    """Return the limits in the output of giccs report for the data of results."""
+    from giccs.measures.absolute_ceiling import read_limits
+    from giccs.measures.results import limits_of
+
+    return limits_of(pairs[0][1], read_limits(source.document))
 
 
 def _describe_ceiling(source: Source) -> list[str]:
@@ -422,18 +455,23 @@ def _describe_ceiling(source: Source) -> list[str]:
     return [*explain_ceiling(ceiling), *(f"Noise ceiling: {reason}." for reason in reasons)]
 
 
-def _correlations(pairs: Sequence[IndexedResult], source: Source) -> Table:
-    from giccs.measures.results import read_estimates
+def _correlations(
+    pairs: Sequence[IndexedResult],
+    source: Source,
+    title: str = "Correlation with the scores (Table 5 of the paper)",
+) -> Table:
+    from giccs.measures.results import ceiling_of, read_estimates
     from giccs.report.clustering import population_note
     from giccs.report.pairs import main_table
 
     results = [result for _, result in pairs]
-    ceiling = read_estimates(source.document.get("ceiling", {}))
+    ceiling = ceiling_of(results[0], read_estimates(source.document.get("ceiling", {})))
+    limits = _limits_of(pairs, source)
     sources = [f"/results/{index}/metrics" for index, _ in pairs]
     estimates = [result.metrics.get(name) for result in results for name in METRICS]
     table = replace(
-        main_table(results, ceiling, _display_names(pairs), sources),
-        title="Correlation with the scores (Table 5 of the paper)",
+        main_table(results, ceiling, _display_names(pairs), sources, limits),
+        title=title,
         notes=[*few_clusters_note(estimates), population_note(results)],
     )
     return source.table(table)
@@ -550,12 +588,13 @@ def _evaluation_commands(indexed: Sequence[IndexedResult]) -> list[str]:
     for _, result in indexed:
         models.setdefault(str(result.environment.get("data", "")), {})[result.model] = None
     task = indexed[0][1].task
-    return [
-        shlex.join(
-            ["giccs", "eval", *names, "--task", task, "--data", data, "-o", "results", "--json"]
-        )
-        for data, names in models.items()
-    ]
+    calls = []
+    for data, names in models.items():
+        target = ["--target", ABSOLUTE_TARGET] if data.endswith(ABSOLUTE_SUFFIX) else []
+        file = data.removesuffix(ABSOLUTE_SUFFIX)
+        options = ["--task", task, "--data", file, *target, "-o", "results", "--json"]
+        calls.append(shlex.join(["giccs", "eval", *names, *options]))
+    return calls
 
 
 def _choices_section(choices: Sequence[IndexedResult], source: Source) -> Section:

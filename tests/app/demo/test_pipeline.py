@@ -29,14 +29,20 @@ pytestmark = pytest.mark.skipif(  # found, not imported, which would take second
     None in map(find_spec, REQUIRED), reason="the extra giccs[demo] is not installed"
 )
 FEW = Plan(
-    sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=()
+    sample_dialogues(3),
+    workers=2,
+    pairs=("baseline:chance", "baseline:char-ngram"),
+    causal=(),
+    seed=1,
 )
 SCRIPT = """
 import sys
 from giccs_app.demo.plan import Plan, sample_dialogues
 from giccs_app.demo.pipeline import run_pipeline
 from bws.base.commands import Console
-plan = Plan(sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=())
+plan = Plan(
+    sample_dialogues(3), workers=2, pairs=("baseline:chance", "baseline:char-ngram"), causal=(), seed=1
+)
 run_pipeline(sys.argv[1], plan, Console(False, False))
 """
 HAS_PIDFD = hasattr(os, "pidfd_open")
@@ -59,7 +65,11 @@ def test_everything_is_there_and_the_judgments_are_those_of_simulated_workers(re
     assert len(lines) == 1 + 30 * 2
     assert sum("ASIMULATED1" in line for line in lines) == 30
     assert len(found.benchmark.items) == 15
-    assert [result.model for result in found.results] == list(FEW.pairs)
+    assert [result.model for result in found.results] == [*FEW.pairs, *FEW.pairs]
+    assert found.limits["ipsative_limit"]["pearson"].value < found.ceiling["pearson"].value
+    assert len((folder / "anchors.csv").read_text("utf-8").splitlines()) == 1 + 2 * 3 * 2
+    items = found.benchmark.items
+    assert all(item.absolute_score is not None for item in items)
     assert found.agreement.groups[0].annotations == 60
 
 
@@ -71,7 +81,7 @@ def test_a_second_run_keeps_all_and_starts_nothing(reference, monkeypatch, capsy
     second = run(folder)
     said = capsys.readouterr().err
     assert "[2-5/11] service, HITs, workers: skipped" in said
-    assert "results: 2, 2 of them reused" in said
+    assert "results: 4, 4 of them reused" in said
     assert "report.html, unchanged" in said
     assert "anew" not in said
     assert {path: path.stat().st_mtime_ns for path in folder.glob("results/*")} == before

@@ -56,6 +56,7 @@ TITLES = {
     "reliability": "Reliability",
     "scores": "The scores",
     "models": "Models: pairs of utterances",
+    "absolute": "Models: over all items",
     "choices": "Models: multiple choice",
     "signatures": "Signatures",
     "reading": "All dialogues",
@@ -150,12 +151,20 @@ def test_intervals_of_four_dialogues_are_dashes_with_a_note(folder, read):
     assert limits == []
     shown = (folder / "report.html").read_text("utf-8")
     notes = re.findall(r"\[–\]: (.*?): no interval, which needs 5", shown)
-    assert notes == ["4 dialogues", "2 dialogues, 1 dialogues", "2 dialogues"]
+    assert notes == ["4 dialogues", "2 dialogues, 1 dialogues", "4 dialogues", "2 dialogues"]
     assert "[–]" in shown
 
 
 def test_the_sections_are_all_there(read):
     assert read.headings[1:] == list(TITLES.values())
+
+
+def test_scores_and_absolute_scores_have_a_ceiling_each(folder):
+    shown = (folder / "report.html").read_text("utf-8")
+    _, within, over_all = re.split('<section[^>]*id="(?:models|absolute)"', shown)
+    assert "ipsative limit" in within
+    assert "noise ceiling" in over_all
+    assert "--target absolute_score" in re.sub("</?span>", "", over_all)
 
 
 def test_the_study_has_its_figures(folder):

@@ -102,12 +102,16 @@ def test_eval_compares_with_absolute_scores(tmp_path, lines):
     ("options", "message"),
     [
         (("--task", "sentence-similarity"), "--target requires a benchmark of dialogues"),
-        (("--data", "giccs-sample"), "no absolute_score"),
-        (("--judgments", "judgments.csv"), "--judgments requires --target score"),
+        (("--data", "benchmark.jsonl"), "no absolute_score"),
+        (
+            ("--judgments", "judgments.csv"),
+            "--judgments requires --absolute with --target absolute_score",
+        ),
     ],
 )
 def test_eval_refuses_absolute_scores_where_there_are_none(tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
+    write(tmp_path / "benchmark.jsonl", rows())
     (tmp_path / "judgments.csv").write_text("")
     (tmp_path / "pairs.csv").write_text("sentence1,sentence2,score\na,b,1\nc,d,2\n")
     data = () if "--task" not in options else ("--data", "pairs.csv")

@@ -78,7 +78,7 @@ def many_items(folder):
 
 def plain_items(folder):
     items = [f"item {n}" for n in range(120)]
-    judged = bws.simulate(bws.make_tuples(items, 4, factor=2), np.linspace(-1, 1, 120), 6)
+    judged = bws.simulate(bws.make_tuples(items, 4, factor=2), np.linspace(-1, 1, 120), 30)
     bws.write_judgments(judged, folder / "judgments.csv")
     rows = "".join(f"{item},The text of {item}.\n" for item in items)
     (folder / "items.csv").write_text(f"item,text\n{rows}", "utf-8")

@@ -272,6 +272,11 @@ class Group(click.Group):
         super().__init__(*args, **kwargs)
         self.subcommands, self.example = subcommands, example
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments; Ctrl-C has its exit code already here, where --help imports all commands."""
+        with _interrupted_with_its_code():
+            return super().make_context(*args, **kwargs)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in their given order."""
         return list(self.subcommands)
@@ -287,7 +292,9 @@ class Group(click.Group):
         if args[0].startswith("-"):
             return super().resolve_command(ctx, args)
         name, *others = args
-        if (found := self.get_command(ctx, name)) is None:
+        with _interrupted_with_its_code():
+            found = self.get_command(ctx, name)
+        if found is None:
             raise self.no_such_command(ctx, name)
         return name, found, others
 
@@ -304,6 +311,28 @@ class Group(click.Group):
         formatter.write(
             "\nEvery command supports --json, --quiet, --verbose, --version and --help.\n"
         )
+
+
+class StagedGroup(Group):
+    """A group whose help lists the commands by stage, and imports none of them.
+
+    stages: title -> name of a command -> its location ``module:function`` and its line in the help.
+    """
+
+    def __init__(
+        self, *args: Any, stages: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.stages = stages
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section of commands per stage; the epilog states the options of all commands."""
+        width = max(map(len, self.subcommands))
+        for stage, commands in self.stages.items():
+            with formatter.section(stage):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
+                )
 
 
 class _CommandGroup(Command, Group):
@@ -354,11 +383,18 @@ def imported_command(reference: str) -> click.Command:
 
 
 def group(
-    name: str, subcommands: Mapping[str, str], example: str, *, cls: type[Group] = Group
+    name: str,
+    subcommands: Mapping[str, str],
+    example: str,
+    *,
+    cls: type[Group] = Group,
+    **settings: Any,
 ) -> Callable[[Callable[[], None]], click.Group]:
     """Decorate a function as a group of `subcommands`, a mapping from names to ``module:function``.
 
     The docstring is the help.
+
+    settings: those of `cls`.
     """
 
     def decorate(function: Callable[[], None]) -> click.Group:
@@ -368,6 +404,7 @@ def group(
             subcommands=subcommands,
             example=example,
             context_settings=CONTEXT_SETTINGS,
+            **settings,
         )
         return command(_version_option()(function))
 

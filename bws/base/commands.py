@@ -22,12 +22,14 @@ from bws.base.extras import missing_module
 from bws.base.file_uses import SameFileError, protected_inputs
 from bws.base.options import RenamedOption, file_uses
 from bws.base.problems import InputError, Problem, suggestion, summary
+from bws.base.progress import progress_shown_by
 from bws.base.terminal import echo, printable, say
 
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as that of a shell: 128 + SIGINT."""
+BAR_AFTER_SECONDS = 2
 ANSWERED = "bws.base.answered"
 """Key of a context's meta, set when no document of --json may be printed any more."""
 FILES_KEPT = "output files are complete or unchanged"
@@ -64,10 +66,25 @@ class Console:
 
     def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         """Yield from `work` with a progress bar, if standard error is a terminal."""
+        yield from self._bar(work, label, total)
+
+    def progress_of_slow_work(
+        self, work: Iterable[T], label: str, total: int | None = None
+    ) -> Iterator[T]:
+        """Yield from `work` as `progress`, with a bar only if it takes longer than two seconds."""
+        yield from self._bar(work, label, total, delay=BAR_AFTER_SECONDS)
+
+    def _bar(
+        self, work: Iterable[T], label: str, total: int | None, delay: float = 0
+    ) -> Iterable[T]:
+        if self.quiet or not sys.stderr.isatty():
+            return work
         from tqdm import tqdm
 
-        hidden = self.quiet or not sys.stderr.isatty()
-        yield from tqdm(work, desc=label, total=total, disable=hidden, leave=False, file=sys.stderr)
+        bar: Iterable[T] = tqdm(
+            work, desc=label, total=total, leave=False, file=sys.stderr, delay=delay
+        )
+        return bar
 
 
 class Command(click.Command):
@@ -238,7 +255,8 @@ def command(
         @functools.wraps(function)
         def run(*, as_json: bool, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
             console = Console(as_json, quiet, verbose)
-            result = function(console, **kwargs)
+            with progress_shown_by(console.progress_of_slow_work):
+                result = function(console, **kwargs)
             if console.failures:
                 raise InputError(console.failures)
             return result

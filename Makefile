@@ -144,9 +144,10 @@ docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, check it
 pictures: $(VENV)/dev  ## take the pictures of the documentation: docs/pictures
 	$(BIN)/python docs/pictures.py
 
-cli: $(VENV)/dev  ## generate docs/reference/cli.md and giccs/keywords.py from the options
+cli: $(VENV)/dev  ## generate docs/reference/cli.md, giccs/keywords.py and the files on docs/how-to/plugins.md
 	$(BIN)/python docs/generate_cli.py
 	$(BIN)/python docs/generate_keywords.py
+	$(BIN)/python -m docs.generate_plugins
 
 catalogues: $(VENV)/dev  ## add new and changed texts to the catalogues of all languages: mturk/catalogues
 	$(BIN)/giccs annotate check-texts --update mturk/catalogues/*.po

@@ -176,7 +176,7 @@ def study_history(
     sizes = np.unique(np.linspace(0, len(rows), n_frames + 1).round().astype(int)[1:])
     n_items = int(np.count_nonzero(judgments.canonical.origin < judgments.tuples.n_scored))
     parts = (judgments.select(rows[:n]) for n in sizes.tolist() if n)
-    steps = tracked(parts, "steps", np.count_nonzero(sizes))
+    steps = tracked(parts, "steps", int(np.count_nonzero(sizes)))
     return StudyHistory(tuple(_frame(part, n_items) for part in steps), target, order)
 
 

@@ -124,8 +124,8 @@ reproduce: $(VENV)/dev  ## compute published numbers from the files in $GICCS_DA
 test-cost: $(VENV)/dev $(AXE)  ## measure the CPU seconds of the tests by package and layer: docs/contributing/tests.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 -p tests.cost --cost-output docs/contributing/tests.md
 
-first-hour: $(VENV)/dev  ## follow README and quickstart in a new environment with the wheel
-	$(BIN)/python -m robustness.first_hour
+first-hour: $(VENV)/dev  ## follow README, quickstart and the jobs of newcomers in new environments with the wheel
+	$(BIN)/python -m robustness.first_hour README.md docs/quickstart.md robustness/first_hour/*.md
 
 $(AUDIT)/bin/pip-audit:
 	-$(PYTHON) -m venv $(AUDIT) && \

@@ -124,8 +124,8 @@ reproduce: $(VENV)/dev  ## compute published numbers from the files in $GICCS_DA
 test-cost: $(VENV)/dev $(AXE)  ## measure the CPU seconds of the tests by package and layer: docs/contributing/tests.md
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 1 -p tests.cost --cost-output docs/contributing/tests.md
 
-first-hour: $(VENV)/dev  ## follow README and quickstart in a new environment with the wheel
-	$(BIN)/python -m robustness.first_hour
+first-hour: $(VENV)/dev  ## follow README, quickstart and the jobs of newcomers in new environments with the wheel
+	$(BIN)/python -m robustness.first_hour README.md docs/quickstart.md robustness/first_hour/*.md
 
 $(AUDIT)/bin/pip-audit:
 	-$(PYTHON) -m venv $(AUDIT) && \
@@ -144,9 +144,10 @@ docs: $(VENV)/dev  ## build the documentation as a site in .cache/site, check it
 pictures: $(VENV)/dev  ## take the pictures of the documentation: docs/pictures
 	$(BIN)/python docs/pictures.py
 
-cli: $(VENV)/dev  ## generate docs/reference/cli.md and giccs/keywords.py from the options
+cli: $(VENV)/dev  ## generate docs/reference/cli.md, giccs/keywords.py and the files on docs/how-to/plugins.md
 	$(BIN)/python docs/generate_cli.py
 	$(BIN)/python docs/generate_keywords.py
+	$(BIN)/python -m docs.generate_plugins
 
 catalogues: $(VENV)/dev  ## add new and changed texts to the catalogues of all languages: mturk/catalogues
 	$(BIN)/giccs annotate check-texts --update mturk/catalogues/*.po

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.base.tables import Column, ResultTable
 from bws.chance_agreement import NO_PAIRED_TUPLE, agreement
 from bws.components import generalisability
@@ -175,7 +176,8 @@ def study_history(
     sizes = np.unique(np.linspace(0, len(rows), n_frames + 1).round().astype(int)[1:])
     n_items = int(np.count_nonzero(judgments.canonical.origin < judgments.tuples.n_scored))
     parts = (judgments.select(rows[:n]) for n in sizes.tolist() if n)
-    return StudyHistory(tuple(_frame(part, n_items) for part in parts), target, order)
+    steps = tracked(parts, "steps", int(np.count_nonzero(sizes)))
+    return StudyHistory(tuple(_frame(part, n_items) for part in steps), target, order)
 
 
 def collection_order(

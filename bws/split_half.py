@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from bws.base.frames import Source, Tabular, frames_like_source
 from bws.base.notes import note
 from bws.base.problems import InputError, Problem
+from bws.base.progress import tracked
 from bws.base.tables import Column, ResultTable, part_name
 from bws.components import generalisability, is_complete
 from bws.files import as_judgments
@@ -861,7 +862,7 @@ def run_trials(
     rng = np.random.Generator(np.random.PCG64(seed))
     correlations, is_missing = np.empty((n, 2)), np.zeros(rounds.n_items, dtype=np.bool_)
     n_scored = 0
-    for trial in range(n):
+    for trial in tracked(range(n), "trials", n):
         halves = _counts_of_halves(rounds, *split(rounds, rng))
         unscored = np.array([appearances == 0 for _, appearances in halves])
         lacks_one = unscored.any(axis=0)

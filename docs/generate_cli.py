@@ -16,10 +16,7 @@ PAGE = ROOT / "docs" / "reference" / "cli.md"
 
 HEAD = """# Commands
 
-*For all who look up an option.* Generated from `--help`.
-
-For completion in bash, add `eval "$(_GICCS_COMPLETE=bash_source giccs)"` to `~/.bashrc`;
-likewise `zsh_source`, `fish_source`.
+*For all who look up an option.* Generated from `--help`. [Shell completion](../install.md).
 """
 
 OPTIONS = """These options mean the same in every command that has them:

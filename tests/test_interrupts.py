@@ -101,6 +101,30 @@ def test_an_interrupt_at_start_is_one_line(files, tmp_path, script, module):
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "module"),
+    [
+        ("--help", "bws.analysis.registry"),
+        ("csts --help", "giccs.csts.cli"),
+    ],
+)
+def test_an_interrupt_of_the_help_has_the_exit_code(files, tmp_path, arguments, module):
+    done = interrupted(files, tmp_path, "giccs", arguments, module)
+    assert done.stderr.split() == ["Aborted!"]
+    assert done.returncode == 130
+
+
+def test_no_slow_module_is_imported_before_interrupts_are_handled():
+    program = (
+        "import sys; old = {*sys.modules}; import bws.base.interrupts; print(*{*sys.modules} - old)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", program], env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {*done.stdout.split()} == {"bws", "bws.base", "bws.base.interrupts", "__future__"}
+
+
 def test_every_script_handles_interrupts_before_other_imports():
     """The module of each console script, and the packages above it, which are imported before."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]

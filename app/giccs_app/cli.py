@@ -10,7 +10,7 @@ from collections.abc import Mapping  # noqa: E402
 
 import click  # noqa: E402
 
-from bws.base.commands import Group, group  # noqa: E402
+from bws.base.commands import StagedGroup, group  # noqa: E402
 from giccs_app.stages import COMMANDS, STAGES  # noqa: E402
 
 EXAMPLE = """
@@ -19,7 +19,7 @@ giccs eval baseline:char-ngram package:minilm
 """
 
 
-class _Workflow(Group):
+class _Workflow(StagedGroup):
     """The group of all commands, listed by stage, with further analyses as the last stage."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -40,13 +40,9 @@ class _Workflow(Group):
             raise click.UsageError(str(error), ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one section of commands per stage; the epilog states the options of all commands."""
+        """Write the stages, and further analyses as the last one."""
+        super().format_options(ctx, formatter)
         width = max(map(len, COMMANDS))
-        for stage, commands in STAGES.items():
-            with formatter.section(stage):
-                formatter.write_dl(
-                    [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
-                )
         if others := _further_analyses():
             lines = []
             for name, place in others.items():
@@ -62,6 +58,6 @@ def _further_analyses() -> Mapping[str, str]:
     return further_analyses()
 
 
-@group("giccs", COMMANDS, EXAMPLE, cls=_Workflow)
+@group("giccs", COMMANDS, EXAMPLE, cls=_Workflow, stages=STAGES)
 def main() -> None:
     """Annotate with best-worst scaling, and evaluate language models."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bws.absolute.model import Floats
+from bws.base.progress import tracked
 
 Density = Callable[[Floats], tuple[float, Floats]]
 """Position -> log density up to a constant, and its gradient."""
@@ -67,7 +68,7 @@ def sample(
     position, (value, gradient) = start, density(start)
     adapted = _Step()
     kept, acceptances, divergences = [], [], 0
-    for iteration in range(-n_adapt, n_draws):
+    for iteration in tracked(range(-n_adapt, n_draws), "draws", n_adapt + n_draws):
         is_kept = iteration >= 0
         angle = ANGLE * rng.uniform(*ANGLE_FACTORS)
         n_steps = max(1, round(angle / math.exp(adapted.mean if is_kept else adapted.current)))

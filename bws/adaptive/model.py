@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.progress import tracked
 from bws.records import Judgments, Tuples
 from bws.scoring.choice import best_worst_logit, connected_labels
 from bws.scoring.expected import expected_counting, expected_of_draws
@@ -49,7 +50,8 @@ class Fit:
             return np.zeros((n_draws, len(self.utility)))
         if len(self.utility) <= MAX_DENSE_ITEMS:
             return self.utility + _draw_dense(self.hessian.toarray(), n_draws, rng)
-        draws = [_draw_sparse(self.hessian, 1 / self.prior, rng) for _ in range(n_draws)]
+        numbers = tracked(range(n_draws), "draws", n_draws)
+        draws = [_draw_sparse(self.hessian, 1 / self.prior, rng) for _ in numbers]
         return self.utility + np.array(draws)
 
     def scores(self) -> Floats:

@@ -22,12 +22,14 @@ from bws.base.extras import missing_module
 from bws.base.file_uses import SameFileError, protected_inputs
 from bws.base.options import RenamedOption, file_uses
 from bws.base.problems import InputError, Problem, suggestion, summary
+from bws.base.progress import progress_shown_by
 from bws.base.terminal import echo, printable, say
 
 PROBLEMS_SHOWN = 100
 CONTEXT_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as that of a shell: 128 + SIGINT."""
+BAR_AFTER_SECONDS = 2
 ANSWERED = "bws.base.answered"
 """Key of a context's meta, set when no document of --json may be printed any more."""
 FILES_KEPT = "output files are complete or unchanged"
@@ -64,10 +66,25 @@ class Console:
 
     def progress(self, work: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
         """Yield from `work` with a progress bar, if standard error is a terminal."""
+        yield from self._bar(work, label, total)
+
+    def progress_of_slow_work(
+        self, work: Iterable[T], label: str, total: int | None = None
+    ) -> Iterator[T]:
+        """Yield from `work` as `progress`, with a bar only if it takes longer than two seconds."""
+        yield from self._bar(work, label, total, delay=BAR_AFTER_SECONDS)
+
+    def _bar(
+        self, work: Iterable[T], label: str, total: int | None, delay: float = 0
+    ) -> Iterable[T]:
+        if self.quiet or not sys.stderr.isatty():
+            return work
         from tqdm import tqdm
 
-        hidden = self.quiet or not sys.stderr.isatty()
-        yield from tqdm(work, desc=label, total=total, disable=hidden, leave=False, file=sys.stderr)
+        bar: Iterable[T] = tqdm(
+            work, desc=label, total=total, leave=False, file=sys.stderr, delay=delay
+        )
+        return bar
 
 
 class Command(click.Command):
@@ -238,7 +255,8 @@ def command(
         @functools.wraps(function)
         def run(*, as_json: bool, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
             console = Console(as_json, quiet, verbose)
-            result = function(console, **kwargs)
+            with progress_shown_by(console.progress_of_slow_work):
+                result = function(console, **kwargs)
             if console.failures:
                 raise InputError(console.failures)
             return result
@@ -272,6 +290,11 @@ class Group(click.Group):
         super().__init__(*args, **kwargs)
         self.subcommands, self.example = subcommands, example
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parse the arguments; Ctrl-C has its exit code already here, where --help imports all commands."""
+        with _interrupted_with_its_code():
+            return super().make_context(*args, **kwargs)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in their given order."""
         return list(self.subcommands)
@@ -287,7 +310,9 @@ class Group(click.Group):
         if args[0].startswith("-"):
             return super().resolve_command(ctx, args)
         name, *others = args
-        if (found := self.get_command(ctx, name)) is None:
+        with _interrupted_with_its_code():
+            found = self.get_command(ctx, name)
+        if found is None:
             raise self.no_such_command(ctx, name)
         return name, found, others
 
@@ -304,6 +329,28 @@ class Group(click.Group):
         formatter.write(
             "\nEvery command supports --json, --quiet, --verbose, --version and --help.\n"
         )
+
+
+class StagedGroup(Group):
+    """A group whose help lists the commands by stage, and imports none of them.
+
+    stages: title -> name of a command -> its location ``module:function`` and its line in the help.
+    """
+
+    def __init__(
+        self, *args: Any, stages: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.stages = stages
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one section of commands per stage; the epilog states the options of all commands."""
+        width = max(map(len, self.subcommands))
+        for stage, commands in self.stages.items():
+            with formatter.section(stage):
+                formatter.write_dl(
+                    [(f"{name:<{width}}", summary) for name, (_, summary) in commands.items()]
+                )
 
 
 class _CommandGroup(Command, Group):
@@ -354,11 +401,18 @@ def imported_command(reference: str) -> click.Command:
 
 
 def group(
-    name: str, subcommands: Mapping[str, str], example: str, *, cls: type[Group] = Group
+    name: str,
+    subcommands: Mapping[str, str],
+    example: str,
+    *,
+    cls: type[Group] = Group,
+    **settings: Any,
 ) -> Callable[[Callable[[], None]], click.Group]:
     """Decorate a function as a group of `subcommands`, a mapping from names to ``module:function``.
 
     The docstring is the help.
+
+    settings: those of `cls`.
     """
 
     def decorate(function: Callable[[], None]) -> click.Group:
@@ -368,6 +422,7 @@ def group(
             subcommands=subcommands,
             example=example,
             context_settings=CONTEXT_SETTINGS,
+            **settings,
         )
         return command(_version_option()(function))
 

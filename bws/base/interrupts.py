@@ -9,10 +9,11 @@ module, during the start of the interpreter, cannot be caught here.
 from __future__ import annotations
 
 import sys  # No other imports: until `handle_interrupts` has run, an interrupt prints a traceback.
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Any
 
 REPEAT_AFTER_SECONDS = 0.05
 """After this time, the callback in which an interrupt was ignored has returned."""

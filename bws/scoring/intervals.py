@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.records import CanonicalJudgments
 from bws.scoring.choice import MAX_STDERR_ITEMS, connected_labels, indices_by_label, joined_blocks
 from bws.scoring.clustering import CONSERVATIVE_NOTE, MAX_OVERESTIMATE, Clusters
@@ -280,7 +281,8 @@ def _refit_utilities(
 def _resample_weights(n_clusters: int, resamples: int, seed: int) -> Iterator[Integers]:
     """Yield (C, batch) draw counts of the clusters, R columns in all."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    for start in range(0, resamples, RESAMPLE_BATCH_SIZE):
+    starts = range(0, resamples, RESAMPLE_BATCH_SIZE)
+    for start in tracked(starts, "batches of resamples", len(starts)):
         batch_size = min(RESAMPLE_BATCH_SIZE, resamples - start)
         draws = (
             rng.integers(0, n_clusters, (batch_size, n_clusters))

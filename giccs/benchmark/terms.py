@@ -7,10 +7,11 @@ set state them in card.toml.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from giccs.benchmark.front_matter import read_front_matter
 
 Annotators = Literal["human", "simulated", "unknown"]
 SIMULATED_TAG, HUMAN_TAG = "simulated annotations", "human annotations"
@@ -68,7 +69,7 @@ def terms_of_card(path: Path) -> Terms:
     """Return the terms in the front matter of a dataset card (README.md); unknown without a card."""
     if not path.is_file():
         return UNKNOWN_TERMS
-    front_matter = _front_matter(path)
+    front_matter = read_front_matter(path)
     tags, creators = (
         _texts(front_matter.get("tags")),
         _texts(front_matter.get("annotations_creators")),
@@ -84,15 +85,6 @@ def terms_of_card(path: Path) -> Terms:
         str(front_matter.get("license_link") or ""),
         annotators,
     )
-
-
-def _front_matter(path: Path) -> Mapping[str, Any]:
-    from huggingface_hub import metadata_load
-
-    try:
-        return metadata_load(path) or {}
-    except Exception:  # Any parser error: a README that is not a dataset card states nothing.
-        return {}
 
 
 def _texts(value: Any) -> set[str]:

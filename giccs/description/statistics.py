@@ -14,10 +14,11 @@ from itertools import islice
 from typing import Any
 
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.base.tables import Column, ResultTable
 from giccs.benchmark.items import Dialogue, Item
 from giccs.description.lemmas import Lemmatiser
-from giccs.progress import Progress, silent
+from giccs.progress import Progress
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +122,7 @@ def describe(
     dialogues: Iterable[Dialogue | Item],
     lemmatiser: Lemmatiser,
     by: Sequence[str] = TABLE_2,
-    progress: Progress = silent,
+    progress: Progress = tracked,
     mtld: str = "strict",
 ) -> list[Description]:
     """Describe groups of dialogues, sorted by their attributes, and all dialogues last.

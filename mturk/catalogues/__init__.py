@@ -1,7 +1,8 @@
 """Catalogues of translations: gettext files of all texts that participants read, one per language.
 
 English is the language of the source (`mturk.catalogues.source`). Other languages are files ``LANGUAGE.po``
-in this package and in the folder of a study, whose translations take precedence. A translation belongs to a
+in the folder of a study, in this package, and in the packages that entry points of the group
+``mturk.languages`` name (language = package), in this order of precedence. A translation belongs to a
 context, the key of the text, and to the English text: it is not used after the English text has changed.
 """
 
@@ -13,6 +14,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PACKAGE_FOLDER", "SOURCE_LANGUAGE", "Catalogue", "available_languages", "best_language", "catalogues",
-    "is_translated", "locale", "message_id", "read_catalogue", "translate", "translations", "untranslated",
+    "installed_files", "is_translated", "locale", "message_id", "read_catalogue", "translate", "translations",
+    "untranslated",
 ]  # fmt: skip
 
 SOURCE_LANGUAGE = "en"
+GROUP = "mturk.languages"
+"""Entry points of other distributions: language tag = package with the file ``TAG.po``."""
 PACKAGE_FOLDER = Path(__file__).parent
 REVIEWER = re.compile(r"(?m)^# Reviewed-by: *(.*?) *$")
 """Line of the header; its value is a person, or ``nobody``."""
@@ -48,7 +54,7 @@ class Catalogue:
     def folders(self) -> tuple[Path, ...]:
         """The folder of the file; empty for the package's own."""
         folder = self.path.absolute().parent
-        return () if folder.samefile(PACKAGE_FOLDER) else (folder,)
+        return () if any(map(folder.samefile, installed_folders())) else (folder,)
 
     @property
     def reviewer(self) -> str:
@@ -141,13 +147,38 @@ def _truncated(language: str) -> list[str]:
     return ["-".join(subtags[:n]) for n in range(len(subtags), 0, -1)]
 
 
+@cache
+def installed_folders() -> tuple[Path, ...]:
+    """Return this package's folder, and those of other distributions with catalogues.
+
+    Raises ValueError for an entry point whose package has no catalogue of its language.
+    """
+    points = sorted(entry_points(group=GROUP), key=lambda point: point.name)
+    return (PACKAGE_FOLDER, *dict.fromkeys(map(_folder_of, points)))
+
+
+def _folder_of(point: EntryPoint) -> Path:
+    spec = find_spec(point.value)
+    folder = Path(spec.origin).parent if spec is not None and spec.origin else Path()
+    if not (folder / f"{point.name}.po").is_file():
+        message = f"entry point {GROUP}: {point.name} = {point.value!r} has no file {point.name}.po"
+        raise ValueError(message)
+    return folder
+
+
+def installed_files() -> list[Path]:
+    """Return the catalogues of the package and of other distributions, sorted by language."""
+    files = [file for folder in installed_folders() for file in folder.glob("*.po")]
+    return sorted(files, key=lambda file: file.stem)
+
+
 def available_languages(folders: Sequence[Path] = ()) -> tuple[str, ...]:
-    """Return English and the languages of all catalogues of the package and of the folders, sorted.
+    """Return English and the languages of all installed catalogues and of the folders, sorted.
 
     >>> {"de", "en"} <= {*available_languages()}
     True
     """
-    files = [file for folder in (*folders, PACKAGE_FOLDER) for file in folder.glob("*.po")]
+    files = [*installed_files(), *(file for folder in folders for file in folder.glob("*.po"))]
     return tuple(sorted({SOURCE_LANGUAGE, *map(_language_of, files)}))
 
 
@@ -159,7 +190,7 @@ def catalogues(language: str, folders: Sequence[Path] = ()) -> list[Catalogue]:
     files = (
         folder / f"{tag}.po"
         for tag in _truncated(language)
-        for folder in (*folders, PACKAGE_FOLDER)
+        for folder in (*folders, *installed_folders())
     )
     return [_read_once(file) for file in files if file.is_file()]
 

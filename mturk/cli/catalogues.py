@@ -37,13 +37,13 @@ def check_texts(
     translations take precedence over those of the package, which are checked without CATALOGUE. Missing
     texts are shown in English.
     """
-    from mturk.catalogues import PACKAGE_FOLDER, read_catalogue
+    from mturk.catalogues import installed_files, read_catalogue
     from mturk.catalogues.source import catalogue_problems, catalogue_text, update_catalogue
 
     if new is not None:
         write_atomic(output, _new_catalogue(new))
         return
-    paths = list(files) or sorted(map(str, PACKAGE_FOLDER.glob("*.po")))
+    paths = list(files) or [*map(str, installed_files())]
     catalogues = [read_catalogue(path) for path in paths]
     if update:
         for path, catalogue in zip(paths, catalogues, strict=True):

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bws.base.commands import imported_command
 from giccs_app.cli import COMMANDS, main
+from mturk.cli import COMMANDS as HITS
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
@@ -48,6 +49,17 @@ def test_the_stages_follow_the_workflow():
         "evalrank",
     ]
     assert [name for name in COMMANDS if name in order] == order
+
+
+def test_the_help_of_annotate_lists_all_commands_by_part_of_a_study():
+    lines = call("annotate", "--help").output.splitlines()
+    assert [line for line in lines if line in ("Study:", "People:", "Money:", "Server:")] == [
+        "Study:", "People:", "Money:", "Server:",
+    ]  # fmt: skip
+    assert [
+        line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in HITS
+    ] == [*HITS]
+    assert max(map(len, lines)) <= 80
 
 
 def test_every_other_command_is_reached_as_the_same_object():

@@ -20,6 +20,7 @@ from bws.base.text import write_atomic
 from bws.files import write_judgments
 from giccs.benchmark import write_benchmark
 from giccs.benchmark.files import known_terms
+from giccs.benchmark.front_matter import front_matter
 from giccs.evaluation.interop.metadata import HUB_ID, hub_id_of_model
 from giccs.measures.results import Result
 from giccs_app.explorer.results import results_of
@@ -178,25 +179,24 @@ def _write_program(folder: Path, study: Study, results: Sequence[Result]) -> Non
 
 def _front_matter(title: str, study: Study, results: Sequence[Result]) -> str:
     """Return the metadata of the Space: with its data set and models, if they are on the hub."""
-    from huggingface_hub import SpaceCardData
-
     hub_id = study.benchmark.name.partition("@")[0]
     is_on_hub = HUB_ID.fullmatch(hub_id) and not Path(hub_id).exists()
     models = sorted({model for result in results if (model := hub_id_of_model(result))})
-    metadata = SpaceCardData(
-        title=title,
-        emoji="💬",
-        colorFrom="blue",
-        colorTo="yellow",
-        sdk="docker",
-        app_port=PORT,
-        license=known_terms(study.benchmark).license or None,
-        datasets=[hub_id] if is_on_hub else None,
-        models=models or None,
-        tags=["leaderboard"] if results else None,
-        pinned=False,
+    return front_matter(
+        {
+            "title": title,
+            "sdk": "docker",
+            "app_port": PORT,
+            "license": known_terms(study.benchmark).license or None,
+            "models": models or None,
+            "datasets": [hub_id] if is_on_hub else None,
+            "tags": ["leaderboard"] if results else None,
+            "emoji": "💬",
+            "colorFrom": "blue",
+            "colorTo": "yellow",
+            "pinned": False,
+        }
     )
-    return str(metadata.to_yaml())
 
 
 def _settings() -> str:

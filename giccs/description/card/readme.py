@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bws.base.tables import tabulated
+from giccs.benchmark.front_matter import front_matter
 from giccs.benchmark.terms import HUMAN_TAG, SIMULATED_TAG
 from giccs.description.card.facts import DATA, JUDGMENTS, Section
 from giccs.description.card.stated import QUESTIONS, Stated
@@ -103,18 +104,16 @@ def readme(card: Card) -> str:
 
 
 def _front_matter(card: Card) -> str:
-    from huggingface_hub import DatasetCardData
-
     stated, items = card.stated, card.tables[0].frame
-    fields = DatasetCardData(
-        language=list(stated.texts("language")) or None,
-        license=stated.text("license") or None,
-        pretty_name=card.title if stated.text("title") else None,
-        task_categories=["sentence-similarity"],
-        size_categories=[next(size for top, size in SIZES.items() if items.height < top)],
-        annotations_creators=["machine-generated"] if card.simulated else None,
-        tags=card.tags,
-        configs=[
+    fields = {
+        "annotations_creators": ["machine-generated"] if card.simulated else None,
+        "language": list(stated.texts("language")) or None,
+        "license": stated.text("license") or None,
+        "size_categories": [next(size for top, size in SIZES.items() if items.height < top)],
+        "task_categories": ["sentence-similarity"],
+        "pretty_name": card.title if stated.text("title") else None,
+        "tags": card.tags,
+        "configs": [
             {
                 "config_name": table.config,
                 "data_files": [{"split": "test", "path": table.path}],
@@ -122,9 +121,9 @@ def _front_matter(card: Card) -> str:
             }
             for table in card.tables
         ],
-        license_link=stated.text("license_link") or None,
-    )
-    return fields.to_yaml() + "\n"
+        "license_link": stated.text("license_link") or None,
+    }
+    return front_matter(fields) + "\n"
 
 
 def _contents(card: Card) -> Iterator[str]:

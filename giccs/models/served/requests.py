@@ -222,7 +222,7 @@ class Asker:
         limits = replace(limits, largest=max(limits.largest, self._batching.largest_answer))
         wire = Wire(self._server, self._threads, limits, stop, self._account)
         sender = _Sender(wire, cache, self.usage, self._batching, requests, too_long)
-        claims = Claims((cache_folder() / self._file).with_suffix(".lock"))
+        claims = Claims((cache_folder() / self._file).with_suffix(".claims"))
         left = sorted(requests, key=requests.__getitem__)
         try:
             while left:

@@ -11,7 +11,8 @@ from mturk import kinds
 from mturk.kinds import get_kind, registry
 from mturk.kinds.registry import kind_names
 
-EXAMPLE = Path(__file__).with_name("example")
+METADATA = Path(__file__).with_name("example")
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "giccs-plugin"
 SENTENCES = "id,sentence\ns1,The cat sleeps.\ns2,Cat the <b>sleeps</b>.\ns3,Sleeps cat.\n"
 TRUTH = "item,group,score\ns1,,1\ns2,,-1\ns3,,0\n"
 
@@ -24,6 +25,7 @@ def forget():
 
 @pytest.fixture
 def acceptability(monkeypatch):
+    monkeypatch.syspath_prepend(METADATA)
     monkeypatch.syspath_prepend(EXAMPLE)
     forget()
     yield "acceptability"

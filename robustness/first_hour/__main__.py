@@ -1,13 +1,15 @@
 """Play a new user: a fresh environment, the wheel, and the commands of pages, in order.
 
     python -m robustness.first_hour                                             # README and quickstart
+    python -m robustness.first_hour robustness/first_hour/*.md                  # jobs of newcomers
     python -m robustness.first_hour $(git ls-files '*.md' ':!:giccs/*') > walk.txt   # every page
 
 Nothing of the checkout is in reach: the wheel is installed into a new environment for each page, with the
 extras and packages that the page says first, and the commands run in an empty folder with an empty home, as
 the page shows them (robustness/documents.py). Printed are each command with its seconds, or with the reason
 why it is not run, what differs from the page, and the number and time of all. After README and quickstart,
-each stage of a study must have left its files.
+each stage of a study must have left its files. A job names the pages that its user reads, which are in the
+folder ``pages``; the number of its commands and of the words of these pages is printed.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,6 +30,7 @@ import click
 
 from robustness.documents import ROOT, Step, difference, run, steps, stop_servers
 
+JOBS = Path(__file__).parent
 FIRST_PAGES = ("README.md", "docs/quickstart.md")
 FIRST_EXTRAS = ["giccs[study]"]
 """Requirements of README and quickstart, which name further extras, and of pages that name none."""
@@ -149,6 +153,8 @@ def follow_page(page: str, wheel: Path) -> list[tuple[float, bool]]:
         click.echo(f"{installation:7.1f} s  {page}: installation of {required or FIRST_EXTRAS}")
         cwd = Path(temporary) / "work"
         cwd.mkdir()
+        if (ROOT / page).parent == JOBS:
+            _give_pages(text, cwd / "pages", len(page_steps))
         try:
             done = list(user.follow(page, page_steps, cwd))
         finally:
@@ -156,6 +162,18 @@ def follow_page(page: str, wheel: Path) -> list[tuple[float, bool]]:
         if page in FIRST_PAGES:
             _check_stages(page, cwd)
     return done
+
+
+def _give_pages(job: str, folder: Path, n_steps: int) -> None:
+    """Copy the pages that a job names; print their words and the number of the job's commands."""
+    from docs.hooks import count_words
+
+    pages = [JOBS / link for link in re.findall(r"\]\(([^)]+\.md)\)", job)]
+    folder.mkdir()
+    for page in pages:
+        shutil.copy(page, folder)
+    n_words = sum(count_words(page.read_text(encoding="utf-8")) for page in pages)
+    click.echo(f"           {n_steps} commands, {n_words:,} words in {len(pages)} pages")
 
 
 @click.command()

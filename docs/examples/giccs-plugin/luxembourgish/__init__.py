@@ -1,0 +1,1 @@
+"""Luxembourgish texts of annotation studies for giccs, in a package of its own: lb.po."""

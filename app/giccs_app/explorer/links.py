@@ -19,8 +19,6 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from giccs_app.explorer.labels import say
-
 T = TypeVar("T")
 Texts = tuple[str, ...]
 Read = Callable[[Texts], T]
@@ -172,7 +170,6 @@ def multiselect(
     **settings: Any,
 ) -> list[T]:
     """Show a multi-select box; by default no option is selected."""
-    settings.setdefault("placeholder", say("page.choose"))
     bound: _LinkedWidget[list[T]] = _LinkedWidget(key, [], _options_parser(options), _as_texts)
     return bound.show(st.multiselect, label, options, format_func=format_option, **settings)
 

@@ -51,8 +51,9 @@ def show_exclusion(
     """
     with st.container(horizontal=True, vertical_alignment="bottom"):
         excluded = links.multiselect(
-            EXCLUDED, say("annotation.exclude"), judgments.annotators.tolist(), width="stretch"
-        )
+            EXCLUDED, say("annotation.exclude"), judgments.annotators.tolist(), width="stretch",
+            placeholder=say("page.choose"),
+        )  # fmt: skip
         if flagged:
             label = say("annotation.exclude_flagged", n=len(flagged))
             st.button(label, on_click=links.select, args=(EXCLUDED, flagged))

@@ -117,8 +117,9 @@ def _show_leaderboard(study: Study, results: list[Result]) -> None:
     drawn = frame.head(MAX_MODELS)
     if len(frame) > MAX_MODELS:
         further = links.multiselect(
-            "further", say("figures.further_models"), frame["model"][MAX_MODELS:].to_list()
-        )
+            "further", say("figures.further_models"), frame["model"][MAX_MODELS:].to_list(),
+            placeholder=say("page.choose"),
+        )  # fmt: skip
         drawn = frame.filter((pl.col("row") <= MAX_MODELS) | pl.col("model").is_in(further))
         st.caption(say("figures.best_models", n=MAX_MODELS, total=len(frame)))
     titles = _titles(LEADERBOARD_TITLES) | {"value": local_metric_title(metric)}

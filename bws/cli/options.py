@@ -374,7 +374,7 @@ def judgments_from(
             allow_copies=allow_copies,
         )
     if exclude:
-        judgments = _without_excluded(console, judgments, exclude)
+        judgments = without_excluded(console, judgments, exclude)
     annotators = "annotators"
     if len(judgments) and judgments.by_model.all():
         annotators = "language models"
@@ -387,7 +387,7 @@ def judgments_from(
     return judgments
 
 
-def _without_excluded(console: Console, judgments: Judgments, path: str) -> Judgments:
+def without_excluded(console: Console, judgments: Judgments, path: str) -> Judgments:
     """Return the judgments without those of the annotators in a file."""
     from bws.base.text import read_text
     from bws.files import without_annotators

@@ -23,11 +23,13 @@ from bws.cli.options import (
     check_requires_judgments,
     control_option,
     drawn_figure,
+    exclude_option,
     merge_variants_option,
     option,
     paragraph_option,
     report_judgments,
     table_options,
+    without_excluded,
 )
 from giccs.cli.options import (
     absolute_option,
@@ -209,6 +211,7 @@ def selection_options(function: Any) -> Any:
 @merge_variants_option
 @control_option
 @allow_copies_option
+@exclude_option
 @click.option(
     "--against",
     "recipe",
@@ -290,6 +293,7 @@ def report(
     merge_variants: bool,
     control: Sequence[str],
     allow_copies: bool,
+    exclude: str | None,
     recipe: str | None,
     compare: bool,
     all_pairs: bool,
@@ -328,8 +332,9 @@ def report(
     check_combinations(given, requires=REQUIRED_OPTIONS, excludes=EXCLUDED_OPTIONS)
     _check_style(style, model_names)
     check_requires_judgments(
-        judgments, merge_variants=merge_variants, control=control, allow_copies=allow_copies
-    )
+        judgments, merge_variants=merge_variants, control=control, allow_copies=allow_copies,
+        exclude=exclude,
+    )  # fmt: skip
     for _, path in figures:
         check_figure(path)
     store = Store(folder)
@@ -339,7 +344,7 @@ def report(
             "control": control,
             "allow_copies": allow_copies,
         }
-        _print_verdict(console, store, selection, cluster, judgments, **options)
+        _print_verdict(console, store, selection, cluster, judgments, exclude, **options)
         return
     results = _results(store, folder, selection)
     if bool(every_eval_ever) != bool(organization):
@@ -355,7 +360,7 @@ def report(
         None
         if recipe or compare or people
         else _load_judgments(
-            console, pairwise, judgments, merge_variants, control, allow_copies, data
+            console, pairwise, judgments, merge_variants, control, allow_copies, exclude, data
         )
     )
     if figures:
@@ -634,6 +639,7 @@ def _print_verdict(
     selection: Selection,
     cluster: str,
     path: str | None,
+    exclude: str | None,
     **options: Any,
 ) -> None:
     """Print the answers to four questions from the judgments, or those of a sample, and the results."""
@@ -647,6 +653,8 @@ def _print_verdict(
             results = select_results(results, store.with_predictions, **selection)
     predicted = over_clusters([store.with_predictions(result) for result in results], cluster)
     judgments = _judgments_of_study(results, path, **options)
+    if judgments and exclude:
+        judgments = without_excluded(console, judgments, exclude)
     if judgments and path:
         _check_same_study(judgments, predicted, path)
         _check_scores(judgments, predicted)
@@ -769,6 +777,7 @@ def _load_judgments(
     merge_variants: bool,
     control: Sequence[str],
     allow_copies: bool,
+    exclude: str | None,
     data: str | None,
 ) -> tuple[Judgments, Benchmark] | None:
     """Return the judgments, or those of the only sample, and the benchmark of the pairwise results."""
@@ -796,6 +805,8 @@ def _load_judgments(
         control=control,
         allow_copies=allow_copies,
     )
+    if score_judgments and exclude:
+        score_judgments = without_excluded(console, score_judgments, exclude)
     if score_judgments and judgments:
         report_judgments(console, score_judgments, judgments)
     return (score_judgments, benchmark) if score_judgments else None

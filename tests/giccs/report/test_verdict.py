@@ -1,6 +1,7 @@
 """The verdict finds what was planted: annotators of several kinds, equal items, equal models."""
 
 import csv
+import json
 import random
 from dataclasses import dataclass
 from importlib import resources
@@ -278,6 +279,30 @@ def test_judgments_of_other_scores_are_refused(tmp_path):
     done = in_process.run(*run, cwd=tmp_path)
     assert done.returncode == 2
     assert "expected the judgments behind the scores of giccs-sample" in done.stderr
+
+
+def test_the_verdict_without_some_annotators_is_that_of_the_others(tmp_path):
+    evaluate = ["giccs-eval", "baseline:char-ngram", "--data", "giccs-sample", "-o", "results"]
+    assert in_process.run(*evaluate, "--quiet", cwd=tmp_path).returncode == 0
+    lines = resources.files("giccs.data").joinpath("judgments.csv").read_text("utf-8").splitlines()
+    rows = list(csv.DictReader(lines))
+    more = [
+        row | {"annotator": "added", "best": row["worst"], "worst": row["best"]} for row in rows
+    ]
+    with (tmp_path / "more.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows([*rows, *more[::5]])
+    (tmp_path / "excluded.txt").write_text("added\n", "utf-8")
+    run = ("giccs-report", "results", "--verdict", "--json")
+    of_sample = in_process.run(*run, cwd=tmp_path)
+    options = ("--judgments", "more.csv", "--exclude", "excluded.txt")
+    done = in_process.run(*run, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["verdict"] == json.loads(of_sample.stdout)["verdict"]
+    assert in_process.run(*run, *options[:2], cwd=tmp_path).returncode == 2  # other scores
+    alone = in_process.run(*run, *options[2:], cwd=tmp_path)
+    assert "--exclude requires --judgments" in json.loads(alone.stdout)["error"]
 
 
 def test_a_result_that_is_skipped_by_several_metrics_is_counted_once():

@@ -24,7 +24,7 @@ def read_front_matter(path: Path) -> Mapping[str, Any]:
     try:
         match = BLOCK.match(path.read_text(encoding="utf-8-sig"))
         fields = yaml.safe_load(match[1]) if match else None
-    except (OSError, ValueError, yaml.YAMLError):
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
     return fields if isinstance(fields, dict) else {}
 

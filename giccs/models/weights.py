@@ -3,13 +3,14 @@ random."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+from giccs.benchmark.front_matter import read_front_matter
 
 POOLER = ("pooler",)
 """The part of an encoder that is not used for vectors from the states of the last layer."""
@@ -98,11 +99,9 @@ def size_and_licence(model: Any, folder: Path) -> dict[str, Any]:
     configs = (getattr(module, "config", None) for module in model.modules())
     is_quantised = any(getattr(config, "quantization_config", None) for config in configs)
     n_parameters = sum(weight.numel() for weight in model.parameters())
-    readme = folder / "README.md"
-    head = readme.read_text("utf-8", "replace").split("---")[1:2] if readme.is_file() else []
-    licence = re.search(r"^license:[ \t]*([\w.+-]+)[ \t]*$", "".join(head), re.M)
+    licence = read_front_matter(folder / "README.md").get("license")
     return ({} if is_quantised else {"parameters": n_parameters}) | (
-        {"license": licence[1]} if licence else {}
+        {"license": licence} if isinstance(licence, str) else {}
     )
 
 

@@ -296,7 +296,7 @@ def test_the_key_is_nowhere_but_in_the_requests(hostile, monkeypatch, caplog, tm
     hostile.always = lambda handler: closed(handler)
     said.append(failure(model, ["anders"]))
     assert hostile.seen[0][1]["Authorization"] == f"Bearer {KEY}"
-    kept = b"".join(file.read_bytes() for file in (tmp_path / "cache").iterdir())
+    kept = b"".join(file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file())
     assert "Ihr Schlüssel: [key]".encode() in kept
     assert KEY.encode() not in kept
     assert not any(KEY in text for text in said)

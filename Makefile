@@ -46,10 +46,10 @@ demo: $(VENV)/demo  ## run the complete workflow on giccs-sample, from tuples to
 	@HF_HUB_OFFLINE=1 $(BIN)/giccs demo -o demo-results
 
 test: $(VENV)/dev $(AXE)  ## run the tests, without those of make nightly
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist worksteal
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 nightly: $(VENV)/dev $(AXE)  ## run the tests of rare combinations and more random examples, which make test leaves out
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 4 --dist worksteal \
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal \
 	    -m 'nightly or hypothesis' --hypothesis-profile many
 
 # Not in .venv, because aiobotocore of inspect_ai needs another botocore than awscli, and not in constraints.txt, so

@@ -362,7 +362,8 @@ def show_chart(
         settings |= _point_selection(f"select {name} {linked}", select)
     localized = chart.configure(**LOCALES[current_language()])
     coloured = selectable.configure(**LOCALES[current_language()], **TEXT_COLOURS)
-    st.altair_chart(coloured.properties(usermeta=SVG), **{"width": "stretch", **settings})
+    drawn: Any = _Unchecked(coloured.properties(usermeta=SVG))
+    st.altair_chart(drawn, **{"width": "stretch", **settings})
     if not files:
         return
     forms = {
@@ -372,6 +373,17 @@ def show_chart(
     }
     with st.container(horizontal=True):
         offer_files(name, forms)
+
+
+class _Unchecked:
+    """A chart for Streamlit that is not validated again as a whole: its parts were when they were made."""
+
+    def __init__(self, chart: alt.Chart | alt.LayerChart) -> None:
+        self._chart = chart
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the chart in Vega-Lite."""
+        return self._chart.to_dict(validate=False)
 
 
 def _with_selection(

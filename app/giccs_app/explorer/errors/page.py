@@ -86,6 +86,7 @@ def _show_failures(study: Study, predictions: PredictionTable, name: str) -> Non
     """Show the items on which people agree and the model fails, if there are judgments."""
     from giccs.report.figures.failures import (
         MAX_DISAGREEMENT,
+        MAX_POINTS,
         MIN_RANK_DIFFERENCE,
         TITLES,
         failure_chart,
@@ -112,6 +113,8 @@ def _show_failures(study: Study, predictions: PredictionTable, name: str) -> Non
     columns = ["item_id", "disagreement", "residual", "group", "last_turn", "utterance"]
     by_item = {"item": "item_id"}
     show_chart(chart, f"failures {name}", judged.select(columns), select=by_item)
+    if max(len(failures), len(judged) - len(failures)) > MAX_POINTS:
+        st.caption(say("errors.failures_thinned", n=MAX_POINTS))
     if failures.is_empty():
         return
     config = {

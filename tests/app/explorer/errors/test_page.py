@@ -197,6 +197,13 @@ def test_items_on_which_people_agree_and_the_model_fails(opened, results):
     assert f"**{len(found)}** von 300 Items" in "".join(text.value for text in app.markdown)
 
 
+def test_a_part_of_many_items_is_drawn_and_the_page_says_so(opened, results, monkeypatch):
+    text = text_of("errors.failures_thinned", "en", n=10)
+    assert text not in [caption.value for caption in opened(results.folder).caption]
+    monkeypatch.setattr("giccs.report.figures.failures.MAX_POINTS", 10)
+    assert text in [caption.value for caption in opened(results.folder).caption]
+
+
 def test_failures_need_judgments(opened, results, tmp_path):
     path = tmp_path / "benchmark.jsonl"
     write_benchmark(read_benchmark("giccs-sample").items, path)

@@ -321,7 +321,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     "--anchor-designs",
     "Designs of anchors, such as rating:1,rating:2,mark: print the expected correlation of absolute scores "
     "with the truth over the items of all groups, by number of anchors, from --studies such studies.",
-    metavar="D,D",
+    metavar="NAME,...",
 )
 @option(
     "--studies",

@@ -56,10 +56,9 @@ class Factor:
     def of(cls, h: Curvature) -> Factor:
         """Factorise."""
         lower, half, people = _cholesky(h)
-        inverse: Floats = np.linalg.inv(lower)
-        of_people: Floats = np.linalg.inv(people)
+        inverse = np.linalg.inv(lower)
         solved = (half @ inverse).transpose(0, 2, 1)
-        return cls(inverse, solved, h.place, of_people, _log_determinant(lower, people))
+        return cls(inverse, solved, h.place, np.linalg.inv(people), _log_determinant(lower, people))
 
     def spread(self, xi: Latent) -> Latent:
         """Return T xi: with standard normal xi a draw from N(0, inv(H))."""
@@ -81,7 +80,7 @@ class Factor:
         return self.spread(self.gathered(gradient))
 
 
-def _cholesky(h: Curvature) -> tuple[Floats, Floats, Floats]:
+def _cholesky(h: Curvature) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return the Cholesky factors L of the blocks, (D, S, n) C' inv(L)', and that of E - C' inv(B) C.
 
     The first two are parts of the factor of each block with its border and the rows of E of its annotators;
@@ -94,13 +93,12 @@ def _cholesky(h: Curvature) -> tuple[Floats, Floats, Floats]:
     whole = np.zeros((d, n + s, n + s))
     whole[:, :n, :n], whole[:, n:, :n] = h.blocks, h.border.transpose(0, 2, 1)
     whole[:, n:, n:] = corner
-    lower: Floats = np.linalg.cholesky(whole)
+    lower = np.linalg.cholesky(whole)
     half = lower[:, n:, :n]
     a = len(h.people)
     index = h.place[:, :, None] * a + h.place[:, None]
     solved = sums(index.ravel(), (half @ half.transpose(0, 2, 1)).ravel(), a * a)
-    people: Floats = np.linalg.cholesky(h.people - solved.reshape(a, a))
-    return lower[:, :n, :n], half, people
+    return lower[:, :n, :n], half, np.linalg.cholesky(h.people - solved.reshape(a, a))
 
 
 def _log_determinant(lower: NDArray[Any], people: NDArray[Any]) -> float:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bws.files import Items
     from bws.records import Tuples
 
+OFFSET_SD = 0.7
+"""Differences between groups of simulated anchors."""
 OPTION_NAMES = {
     "count": "tuples",
     "rounds": "fresh",
@@ -302,9 +304,9 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 @option("--anchors-output", "File of these answers, as CSV.", type=OUTPUT, metavar="FILE")
 @option(
     "--offset-sd",
-    "With --anchors: differences between groups (SD), relative to those of the truth within groups.",
+    "With --anchors: differences between groups (SD), relative to those of the truth within groups.  "
+    f"[default: {OFFSET_SD}]",
     type=Number(0, 1000),
-    default=0.7,
     metavar="S",
 )
 @option(
@@ -323,7 +325,7 @@ def simulate(
     output: str,
     anchors: str | None,
     anchors_output: str | None,
-    offset_sd: float,
+    offset_sd: float | None,
     model_correlation: float | None,
     seed: int,
     **options: Any,
@@ -341,6 +343,8 @@ def simulate(
     from bws.simulation import simulate as simulated
 
     _check_together("--anchors", anchors, "--anchors-output", anchors_output)
+    if offset_sd is not None and not anchors:
+        raise click.UsageError("--offset-sd requires --anchors")
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
     plan = read_plan(anchors, design) if anchors else ()
@@ -352,7 +356,12 @@ def simulate(
 
             shared = {name: options[name] for name in ("noise", "disagreement", "careless")}
             answers = simulate_anchors(
-                judgments, true_scores, plan, offset_sd=offset_sd, seed=seed, **shared
+                judgments,
+                true_scores,
+                plan,
+                offset_sd=OFFSET_SD if offset_sd is None else offset_sd,
+                seed=seed,
+                **shared,
             )
         if model_correlation is not None:
             from bws.model_savings import simulated_savings

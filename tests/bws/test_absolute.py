@@ -337,3 +337,26 @@ def test_commands_from_plan_to_scores(tmp_path):
         < document["absolute"]["ceiling"]["value"]
         < 1
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        (
+            "make_tuples",
+            "{items} -k 3 --tuples 9 --anchors mark --anchors-output p.csv",
+            "expected several",
+        ),
+        ("make_tuples", "{items} -k 3 --tuples 9 --anchors mark", "--anchors-output"),
+        ("simulate", "{items} --truth {items} --offset-sd 1", "--offset-sd requires --anchors"),
+        ("reliability", "{items} --dialogues {items}", "--dialogues requires --absolute"),
+    ],
+)
+def test_options_of_anchors_that_would_have_no_effect_are_refused(
+    tmp_path, name, arguments, problem
+):
+    items = tmp_path / "items.csv"
+    items.write_text("item\na\nb\nc\nd\ne\n")
+    done = CliRunner().invoke(getattr(cli, name), arguments.format(items=items).split())
+    assert done.exit_code == 2
+    assert problem in done.stderr

@@ -410,7 +410,7 @@ def _note_other_runs(console: Console, recipe: str | None, runs: Sequence[Run]) 
 
 
 def _asks(plan: Sequence[PlannedJobs], library: _DataCache) -> list[EvaluationJob]:
-    """Return the jobs of each model, if supported."""
+    """Return the jobs with different results."""
     from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 
     tasks_with_data = [
@@ -423,7 +423,6 @@ def _asks(plan: Sequence[PlannedJobs], library: _DataCache) -> list[EvaluationJo
         EvaluationJob(model, task, task_data, options)
         for opened, task, task_data in tasks_with_data
         for model, options in opened
-        if not task.refuses(model)
     )
 
 
@@ -459,12 +458,11 @@ def _jobs(
     options: ModelOptions,
     task_options: TaskOptions,
 ) -> list[JobGroup]:
-    """Return all models with all tasks."""
-    from giccs.evaluation.run import open_each_prompt, supported_tasks
+    """Return the models with their tasks."""
+    from giccs.evaluation.run import open_each_prompt, supported_jobs
 
     opened = open_each_prompt(models, options, note=console.note)
-    opened_tasks = supported_tasks([each.model for each in opened], tasks, task_options)
-    return [(opened, opened_tasks)]
+    return supported_jobs(opened, tasks, task_options, note=console.note)
 
 
 class _DataCache:

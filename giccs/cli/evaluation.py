@@ -219,8 +219,8 @@ def evaluate(
 
     MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
     static, chat, completions, embeddings, package, baseline (baseline:chance, baseline:char-ngram,
-    package:minilm, package:use-multilingual, package:smollm2), or python:MODULE:ATTRIBUTE, an object or a
-    function.
+    package:minilm, package:use-multilingual, package:glove-50d, package:smollm2, package:gemma3-270m), or
+    python:MODULE:ATTRIBUTE, an object or a function.
     NAME+STEP transforms the vectors of a model: whitening[:K], abtt[:K], pcr[:K], flow, first-last, words.
     Encoders compare pairs of utterances. Causal models answer multiple-choice questions, with and without the
     dialogue's history. A model trained by giccs csts train is a folder for --task csts, with the inputs of

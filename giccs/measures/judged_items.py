@@ -167,7 +167,10 @@ def _scoring_method(
     """Return the method and scale that reproduce the benchmark's scores; raise InputError if there are
     none."""
     benchmark_scores = np.array([item.score for item in benchmark.items])
-    expected = f"expected the judgments behind the scores of {benchmark.name}"
+    expected = (
+        f"expected the judgments behind the scores of {benchmark.name}; a benchmark with the scores of these "
+        "judgments: giccs score --scale unit, then giccs build"
+    )
     is_unjudged = (original_index < 0) | ~np.isin(
         original_index, judgments.tuples.members[judgments.tuple_of]
     )

@@ -77,6 +77,13 @@ class PairwiseSTS:
     default_data: ClassVar[str] = SAMPLE
     read: ClassVar = staticmethod(read_benchmark)
 
+    @property
+    def setting(self) -> str:
+        """Short description of the history, if there is one: ``with history (mean)``."""
+        return {"": "", "joined": "with history"}.get(
+            self._encoding, f"with history ({self._encoding})"
+        )
+
     def refuses(self, model: Any) -> str:
         """Return why the model is unsuitable, with a remedy, or an empty string."""
         if not self._needs_vectors(model) or isinstance(model, VectorModel):

@@ -32,7 +32,8 @@ class EvaluationJob:
     """Options of the model, for opening it in another process."""
 
     def __str__(self) -> str:
-        return f"{self.model.name}: {self.task.name}"
+        setting = getattr(self.task, "setting", "")
+        return f"{self.model.name}: {self.task.name}{setting and f', {setting}'}"
 
     def find_result(self, store: Store) -> Result | None:
         """Return the stored result, if it exists, the content of the model is known, and no input was cut

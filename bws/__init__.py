@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from bws.metadata import Metadata, read_metadata
     from bws.model_verdict import verdict
-    from bws.power_analysis import power
+    from bws.power_analysis import anchor_power, power
     from bws.records import Judgment, Judgments, Scores, Tuples
     from bws.scoring import METHODS, anchor, score, utilities
     from bws.scoring.prediction_powered import prediction_powered_scores
@@ -57,6 +57,7 @@ __all__ = [
     "absolute_scale",
     "agreement",
     "anchor",
+    "anchor_power",
     "annotator_report",
     "audit",
     "extend_tuples",
@@ -108,7 +109,7 @@ _EXPORTS = {
     ),
     "metadata": ("Metadata", "read_metadata"),
     "model_verdict": ("verdict",),
-    "power_analysis": ("power",),
+    "power_analysis": ("anchor_power", "power"),
     "base.problems": ("InputError", "Problem"),
     "records": ("Judgment", "Judgments", "Scores", "Tuples"),
     "scoring": ("METHODS", "anchor", "score", "utilities"),

@@ -212,18 +212,21 @@ def test_many_paraphrases_share_little_and_many_unrelated_ones_much(name):
 
 @of_both
 def test_settings_of_the_study_cost_no_more_than_they_allow(name):
-    """Real judgments cost what the settings say: 300 pages, five people each, at least the minimum wage."""
+    """Real judgments cost what the settings say: 300 pages of tuples and 30 of anchors, five people each, at
+    least the minimum wage."""
     settings = read_settings(FOLDERS[name] / "hits.toml", DIALOGUES[name][0].language)
     assert settings.consent
     assert settings.assignments == 5
     assert settings.hourly_wage() >= settings.minimum_wage
-    (panel,) = read_studies(str(FOLDERS[name] / "studies.toml"))
-    n_pages = 600 / settings.dialogues_per_hit
+    panel, second = read_studies(str(FOLDERS[name] / "studies.toml"))
+    n_pages, n_anchor_pages = (n // settings.dialogues_per_hit for n in (600, 60))
     assert panel.hits * panel.participants >= n_pages * settings.assignments
-    assert settings.spending_limit >= Decimal("1.2") * int(n_pages) * 5 * settings.reward
+    assert second.hits * second.participants >= n_anchor_pages * settings.assignments
+    n_paid = (n_pages + n_anchor_pages) * settings.assignments
+    assert settings.spending_limit >= Decimal("1.2") * n_paid * settings.reward
     language = DIALOGUES[name][0].language
     reward = str(settings.reward).replace(".", "," if language == "de" else ".")
-    assert reward in panel.information[language]
+    assert all(reward in part.information[language] for part in (panel, second))
     assert [question.accept for question in panel.questions if question.accept] == [
         ["de", "gsw"] if name == "giccs-sample" else ["en"]
     ]
@@ -238,7 +241,7 @@ def test_who_runs_the_study_is_left_open_and_no_person_is_said_to_have_judged(na
     assert "no human annotators" in card(name)
     plan = (ROOT / "docs" / "studies" / "analysis-plan.md").read_text("utf-8")
     assert "**State: not registered, no data.**" in plan
-    for file in ("dialogues.jsonl", "tuples.csv"):
+    for file in ("dialogues.jsonl", "tuples.csv", "anchor-plan.csv"):
         digest = hashlib.sha256((FOLDERS[name] / file).read_bytes()).hexdigest()
         assert f"{digest}  {name}/{file}\n" in plan
 

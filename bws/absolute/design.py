@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 import numpy as np
 
 from bws.absolute.files import Kind, PlannedAnchor
 from bws.records import Tuples
 
-DESIGNS: dict[str, Kind] = {"rating:2": "rating", "mark": "mark"}
-"""Name of a design -> kind of its anchors."""
-N_RATED = 2
+DESIGNS = ("rating:2", "mark")
+"""Designs that pages of studies ask."""
+RATING = re.compile("rating:([1-9][0-9]?)")
 
 
 def plan_anchors(tuples: Tuples, design: str, *, seed: int = 0) -> tuple[PlannedAnchor, ...]:
     """Return the anchors of every group for as many persons as it has items; further persons begin again.
 
-    ``rating:2``: two items per person, which rotate. In a random order of the K items, person s = 0, 1, ...
-    rates the items 2 s and 2 s + 1 (modulo K; for even K one further in the second half). Hence, after any
-    number of persons, two items differ by at most one rating, and each is rated twice by K persons: once
-    as the first and once as the second on the page.
+    ``rating:N``: N items per person, which rotate. In a random order of the K items, person s = 0, 1, ...
+    rates the N items from N s on (modulo K; shifted by one when this begins again before all items were
+    first). Hence, after any number of persons, two items differ by at most one rating, and each is rated N
+    times by K persons: once in each position on the page. Pages ask ``rating:2``.
     ``mark``: all items for every person, in an order that rotates.
 
-    Raises ValueError for a single group, and for groups of a single item. Control items have no anchors.
+    Raises ValueError for a single group, and for groups of a single item, or fewer than N. Control items have
+    no anchors.
 
     >>> from bws.design import make_tuples
     >>> design = make_tuples(list("abcde" * 2), 3, groups=["d1"] * 5 + ["d2"] * 5)
@@ -29,8 +33,10 @@ def plan_anchors(tuples: Tuples, design: str, *, seed: int = 0) -> tuple[Planned
     >>> sorted("".join(row.items[0] for row in plan)), sorted("".join(row.items[1] for row in plan))
     (['a', 'b', 'c', 'd', 'e'], ['a', 'b', 'c', 'd', 'e'])
     """
-    if design not in DESIGNS:
-        raise ValueError(f"design is {design!r}; expected {' or '.join(DESIGNS)}")
+    rating = RATING.fullmatch(design)
+    if design != "mark" and rating is None:
+        raise ValueError(f"design is {design!r}; expected rating:N, such as rating:2, or mark")
+    kind: Kind = "rating" if rating else "mark"
     if len(tuples.groups) < 2:
         raise ValueError("one group; expected several, which anchors relate to each other")
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -38,27 +44,25 @@ def plan_anchors(tuples: Tuples, design: str, *, seed: int = 0) -> tuple[Planned
     plan: list[PlannedAnchor] = []
     for group in range(len(tuples.groups)):
         items = tuples.items[rng.permutation(np.flatnonzero(scored == group))]
-        if len(items) < N_RATED:
+        n = int(rating[1]) if rating else len(items)
+        if len(items) < max(n, 2):
             raise ValueError(
-                f"group {tuples.groups[group]!r} has {len(items)} items; expected at least two"
+                f"group {tuples.groups[group]!r} has {len(items)} items; expected at least {max(n, 2)}"
             )
-        n_chosen = N_RATED if DESIGNS[design] == "rating" else len(items)
         plan += [
             PlannedAnchor(
-                tuples.groups[group], person + 1, DESIGNS[design],
-                tuple(np.roll(items, -start)[:n_chosen].tolist()),
+                tuples.groups[group], person + 1, kind, tuple(np.roll(items, -start)[:n].tolist())
             )
-            for person, start in enumerate(_starts(len(items), DESIGNS[design]))
-        ]  # fmt: skip
+            for person, start in enumerate(_starts(len(items), n if rating else 1))
+        ]
     return tuple(plan)
 
 
-def _starts(k: int, kind: Kind) -> list[int]:
-    """Return the first place of each person's items in the order of the group.
+def _starts(k: int, n: int) -> list[int]:
+    """Return the first place of each person's n items in the order of the k items of the group.
 
-    >>> _starts(5, "rating"), _starts(4, "rating")
-    ([0, 2, 4, 1, 3], [0, 2, 1, 3])
+    >>> _starts(5, 2), _starts(4, 2), _starts(4, 1)
+    ([0, 2, 4, 1, 3], [0, 2, 1, 3], [0, 1, 2, 3])
     """
-    if kind == "mark":
-        return list(range(k))
-    return [(2 * person + (k % 2 == 0 and 2 * person >= k)) % k for person in range(k)]
+    cycle = k // math.gcd(k, n)
+    return [(n * person + person // cycle) % k for person in range(k)]

@@ -56,6 +56,7 @@ def simulate_anchors(
     slider_sd: float = 2.0,
     slope_sd: float = 0.0,
     shift: Floats | None = None,
+    per_group: int | None = None,
     seed: int = 0,
 ) -> SimulatedAnchors:
     """Return answers to the planned anchors by the annotators of each group.
@@ -68,6 +69,7 @@ def simulate_anchors(
     threshold_sd, wobble_sd, slider_sd: standard deviations in logits of an annotator's threshold, of its
         deviation in a group, and of a rating. slope_sd: of the logarithms of annotators' slopes.
     shift: (D,) shift of the thresholds of everybody by group, in logits.
+    per_group: number of the annotators of a group who answer, chosen at random; all by default.
 
     The n-th annotator of a group gets its n-th planned anchors; further ones begin again at the first.
     Raises ValueError for a noise of 0, for which utilities have no unit, and negative standard deviations.
@@ -89,6 +91,8 @@ def simulate_anchors(
     planned = anchors_of_group(plan)
     rows: list[Anchor] = []
     for group, people in _annotators_of_groups(judgments).items():
+        if per_group is not None:
+            people = random.permutation(people)[:per_group].tolist()
         for number, person in enumerate(people):
             name = tuples.groups[group]
             anchor = planned[name][number % len(planned[name])]

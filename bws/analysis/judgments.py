@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bws.analysis import pictures
 from bws.analysis.analysis import Also, Analysis, Answers, Picture
+from bws.base.notes import note
 from bws.base.options import MAX_RESAMPLES, MAX_SEED, option
 from bws.base.tables import MAX_ROWS_SHOWN
 
@@ -165,6 +166,8 @@ def _absolute(answers: Answers) -> AbsoluteScale:
     from bws.absolute.scores import absolute_scale
 
     settings = answers.settings
+    if settings.absolute is None:
+        raise ValueError(note("no anchors; expected --absolute ANCHORS"))
     scale = absolute_scale(answers.judgments, read_anchors(settings.absolute), seed=settings.seed)
     if settings.dialogues is None:
         return scale
@@ -222,6 +225,10 @@ PLAN = Analysis(
     absent=pictures.NO_PLAN,
 )  # fmt: skip
 ABSOLUTE = Analysis("absolute", _absolute, tables=lambda scale: scale.result_tables())
+MEANS_PICTURE = Picture(
+    "means", "mean absolute score of each group, with --absolute", pictures.means, [ABSOLUTE],
+    is_on_request=True,
+)  # fmt: skip
 RELIABILITY = Analysis(
     "reliability", _reliability, ReliabilitySettings,
     has_parts=True,
@@ -252,6 +259,7 @@ RELIABILITY = Analysis(
             "frames", "scores after each tenth of the judgments, side by side", pictures.frames, [HISTORY],
             is_on_request=True,
         ),
+        MEANS_PICTURE,
     ],
     sentences=_reliability_sentences,
     also={

@@ -13,6 +13,7 @@ from bws.base.notes import note
 if TYPE_CHECKING:
     import altair as alt
 
+    from bws.absolute.scores import AbsoluteScale
     from bws.annotators import AnnotatorReport
     from bws.chance_agreement import Agreement
     from bws.components import Generalisability
@@ -31,6 +32,13 @@ REMARK_WIDTH = 90
 """Number of characters of a line below the title of a file."""
 LABEL_CHARACTERS = 50
 """Largest number of characters of the text of an item beside its score."""
+MEANS_TITLES = {
+    "item": "Group",
+    "rank": "Rank of the group",
+    "score": "Mean absolute score",
+    "low": "2.5 %",
+    "high": "97.5 %",
+}
 CELL_WIDTH, CELL_HEIGHT = 36, 24
 MIN_MATRIX_WIDTH, MAX_MATRIX_WIDTH = 180, 380
 """Widths in pixels on a page; the title of the legend needs the smaller one."""
@@ -225,6 +233,35 @@ def frames(history: StudyHistory, t: Translate) -> Drawing:
         strip_rows(history),
         remarks,
         f"Strip of the scores of {n_items} items after {len(history.frames)} numbers of judgments.",
+    )
+
+
+def means(scale: AbsoluteScale, t: Translate) -> Drawing:
+    """Return the mean absolute score of each group with its interval, the highest first."""
+    import numpy as np
+
+    from bws.study_charts import ranked_chart, ranked_rows
+
+    value, low, high = (
+        np.array([getattr(mean, part) for mean in scale.groups.values()])
+        for part in ("value", "low", "high")
+    )
+    rows, bands = ranked_rows([*scale.groups], value, low, high)
+    remarks = [
+        note(
+            "SD between groups {ratio:.2f} of that within, 95 % interval {low:.2f} to {high:.2f}",
+            ratio=scale.ratio.value, low=scale.ratio.low, high=scale.ratio.high,
+        )
+    ]  # fmt: skip
+    if len(rows) < len(value):
+        remarks.append(note("Drawn: {n:d} groups at equal distances of rank", n=len(rows)))
+    return Drawing(
+        ranked_chart(rows, bands, _titles(MEANS_TITLES, t)),
+        "Mean absolute scores of the groups with 95 % intervals",
+        rows,
+        remarks,
+        f"Chart of the means of {len(value)} groups, from {value.min():.2f} to {value.max():.2f}.",
+        opens={"dialogue": "item"},
     )
 
 

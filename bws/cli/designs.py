@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from bws.base.commands import Console, command
 from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Number
@@ -15,10 +16,10 @@ from bws.cli.options import arguments, format_option, option, output_option, see
 
 if TYPE_CHECKING:
     from bws.files import Items
+    from bws.model_savings import ModelSavings
+    from bws.power_analysis import AnchorPower
     from bws.records import Tuples
 
-OFFSET_SD = 0.7
-"""Differences between groups of simulated anchors."""
 OPTION_NAMES = {
     "count": "tuples",
     "rounds": "fresh",
@@ -169,6 +170,14 @@ def _check_together(name: str, value: object, other_name: str, other: object) ->
         raise click.UsageError(f"{name} and {other_name} must be used together")
 
 
+def _check_unused(required: str, *names: str) -> None:
+    """Raise UsageError for given options that have no effect without another one."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} requires {required}")
+
+
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
     counts = {
         "tuples": len(design),
@@ -235,6 +244,7 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
     giccs simulate tuples.csv --truth dialogues.jsonl --annotators 5 --careless 0.05 -o simulated.csv
     giccs simulate fresh.csv --truth scores.csv --annotators 8 --per-tuple 1 -o simulated.csv
     giccs simulate tuples.csv --truth scores.csv --anchors plan.csv --anchors-output anchors.csv -o sim.csv
+    giccs simulate tuples.csv --truth scores.csv --anchor-designs rating:1,rating:2,mark -o simulated.csv
     giccs simulate tuples.csv --truth scores.csv --annotators 10 --model-correlation 0.8 -o simulated.csv
     """,
 )
@@ -297,17 +307,37 @@ def _extended(running: str, listed: Items, options: dict[str, Any]) -> Tuples:
 @option(
     "--anchors",
     "Plan of anchors (giccs design --anchors): also simulate the answers to them, with thresholds of "
-    "people (SD 1 logit) and noise of the slider (SD 2).",
+    "people (SD 1 logit) and noise of the slider.",
     type=INPUT,
     metavar="PLAN",
 )
 @option("--anchors-output", "File of these answers, as CSV.", type=OUTPUT, metavar="FILE")
 @option(
     "--offset-sd",
-    "With --anchors: differences between groups (SD), relative to those of the truth within groups.  "
-    f"[default: {OFFSET_SD}]",
+    "Anchors: differences between groups (SD), relative to those of the truth within groups.",
     type=Number(0, 1000),
+    default=0.7,
     metavar="S",
+)
+@option(
+    "--slider-sd",
+    "Anchors: noise of a rating (SD), in logits.",
+    type=Number(0, 1000),
+    default=2.0,
+    metavar="S",
+)
+@option(
+    "--anchor-designs",
+    "Designs of anchors, such as rating:1,rating:2,mark: print the expected correlation of absolute scores "
+    "with the truth over the items of all groups, by number of anchors, from --studies such studies.",
+    metavar="D,D",
+)
+@option(
+    "--studies",
+    "With --anchor-designs: number of simulated studies.",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    metavar="N",
 )
 @option(
     "--model-correlation",
@@ -325,7 +355,10 @@ def simulate(
     output: str,
     anchors: str | None,
     anchors_output: str | None,
-    offset_sd: float | None,
+    offset_sd: float,
+    slider_sd: float,
+    anchor_designs: str | None,
+    studies: int,
     model_correlation: float | None,
     seed: int,
     **options: Any,
@@ -335,7 +368,8 @@ def simulate(
     With --model-correlation, a table shows the number of judgments by people that prediction-powered and
     pooled scores (giccs score --model-judgments) need for the width of the intervals of the simulated
     judgments alone, by the share of tuples that people judge. The model is simulated as
-    well: it judges all tuples.
+    well: it judges all tuples. With --anchor-designs, a table shows how many anchors give which correlation
+    over the items of all groups.
     """
     from bws.absolute.files import read_plan, write_anchors
     from bws.files import read_tuples, write_judgments
@@ -343,12 +377,15 @@ def simulate(
     from bws.simulation import simulate as simulated
 
     _check_together("--anchors", anchors, "--anchors-output", anchors_output)
-    if offset_sd is not None and not anchors:
-        raise click.UsageError("--offset-sd requires --anchors")
+    if not anchor_designs:
+        _check_unused("--anchor-designs", "studies")
+    if not anchors and not anchor_designs:
+        _check_unused("--anchors or --anchor-designs", "offset_sd", "slider_sd")
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
     plan = read_plan(anchors, design) if anchors else ()
-    savings = None
+    tables: dict[str, ModelSavings | AnchorPower] = {}
+    sds: dict[str, Any] = {"offset_sd": offset_sd, "slider_sd": slider_sd}
     with arguments():
         judgments = simulated(design, true_scores, seed=seed, **options)
         if plan:
@@ -359,14 +396,24 @@ def simulate(
                 judgments,
                 true_scores,
                 plan,
-                offset_sd=OFFSET_SD if offset_sd is None else offset_sd,
+                per_group=options["per_tuple"],
                 seed=seed,
                 **shared,
+                **sds,
+            )
+        if anchor_designs is not None:
+            from bws.power_analysis import anchor_power
+
+            names = [name.strip() for name in anchor_designs.split(",")]
+            tables["anchor_designs"] = anchor_power(
+                design, true_scores, designs=names, studies=studies, seed=seed, **options, **sds
             )
         if model_correlation is not None:
             from bws.model_savings import simulated_savings
 
-            savings = simulated_savings(judgments, true_scores, model_correlation, seed=seed)
+            tables["savings"] = simulated_savings(
+                judgments, true_scores, model_correlation, seed=seed
+            )
     if output != "-" or not console.as_json:
         write_judgments(judgments, output)
     if anchors_output:
@@ -376,9 +423,11 @@ def simulate(
     if console.as_json:
         settings = {name: value for name, value in options.items() if value is not None}
         document = {"judgments": len(judgments), "tuples": len(design), **settings, "seed": seed}
-        if savings:
-            document |= {"model_correlation": model_correlation, "savings": savings.document()}
+        if model_correlation is not None:
+            document |= {"model_correlation": model_correlation}
+        document |= {name: table.document() for name, table in tables.items()}
         console.answer("", document)
-    elif savings:
-        text = rendered([savings.result_table()], TableStyle("table"), titles=False)
+    elif tables:
+        results = [table.result_table() for table in tables.values()]
+        text = rendered(results, TableStyle("table"), titles=False)
         echo(text.rstrip("\n"), err=output == "-")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bws.base.problems import InputError, Problem
-from bws.records import Judgments
+from bws.records import Judgments, Scores
 from giccs.benchmark import SAMPLES, Benchmark, sample_file
 from giccs.benchmark.items import ABSOLUTE_TARGET
 from giccs.measures.ceiling import (
@@ -80,20 +80,10 @@ def absolute_limits(
     {'absolute_ceiling': 0.98, 'ipsative_limit': 0.79, 'within_ceiling': 0.99}
     """
     from bws.absolute.scores import absolute_scale
-    from bws.scoring import score
 
     absolute = benchmark.with_target(ABSOLUTE_TARGET)
     keys = item_keys(benchmark, grouped=any(judgments.tuples.groups))
-    published_of = dict(zip(keys, [item.score for item in benchmark.items], strict=True))
-    scores = score(judgments)
-    scores = replace(
-        scores, score=np.array([published_of.get(key, np.nan) for key in scores.item_keys])
-    )
-    if n_missing := int(np.isnan(scores.score).sum()):
-        message = (
-            f"has no score of {n_missing} of {len(scores)} items of the judgments; expected all"
-        )
-        raise InputError(Problem(benchmark.name, None, message))
+    scores = published_scores(judgments, benchmark)
     scale = scale or absolute_scale(judgments, anchors, scores)
     score_of = dict(zip(scale.keys, scale.score.tolist(), strict=True))
     expected = np.array([score_of.get(key, np.nan) for key in keys])
@@ -123,6 +113,24 @@ def absolute_limits(
         }
         for row, (data, estimates) in rows.items()
     }
+
+
+def published_scores(judgments: Judgments, benchmark: Benchmark) -> Scores:
+    """Return the scores of a benchmark for the items of judgments; raise InputError if some are missing."""
+    from bws.scoring import score
+
+    keys = item_keys(benchmark, grouped=any(judgments.tuples.groups))
+    score_of = dict(zip(keys, [item.score for item in benchmark.items], strict=True))
+    scores = score(judgments)
+    scores = replace(
+        scores, score=np.array([score_of.get(key, np.nan) for key in scores.item_keys])
+    )
+    if n_missing := int(np.isnan(scores.score).sum()):
+        message = (
+            f"has no score of {n_missing} of {len(scores)} items of the judgments; expected all"
+        )
+        raise InputError(Problem(benchmark.name, None, message))
+    return scores
 
 
 def cached_limits(

@@ -68,10 +68,11 @@ def run_in_shell(study, n_commands):
 def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, run_readme, language):
     study = tmp_path / "my study"
     assert init(study, "--language", language).exit_code == 0
-    run_readme(study, n_commands=12)
+    run_readme(study, n_commands=18)
     benchmark = read_benchmark(study / "benchmark.jsonl")
     assert (len(benchmark.items), len(benchmark.dialogue_ids)) == (30, 6)
     assert {item.language for item in benchmark.items} == {language}
+    assert all(item.absolute_score is not None for item in benchmark.items)
     assert f'lang="{language}"' in (study / "page.html").read_text("utf-8")
     assert "baseline:char-ngram" in (study / "table.tex").read_text("utf-8")
     assert read_settings(study / "hits.toml").language == language
@@ -81,7 +82,7 @@ def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, run_readme, lang
 def test_the_steps_run_in_a_shell(tmp_path):
     study = tmp_path / "my study"
     assert init(study).exit_code == 0
-    run_in_shell(study, n_commands=12)
+    run_in_shell(study, n_commands=18)
     assert "baseline:char-ngram" in (study / "table.tex").read_text("utf-8")
 
 

@@ -365,6 +365,7 @@ def test_commands_from_plan_to_scores(tmp_path):
         ),
         ("make_tuples", "{items} -k 3 --tuples 9 --anchors mark", "--anchors-output"),
         ("simulate", "{items} --truth {items} --offset-sd 1", "--offset-sd requires --anchors"),
+        ("simulate", "{items} --truth {items} --studies 3", "--studies requires --anchor-designs"),
         ("reliability", "{items} --dialogues {items}", "--dialogues requires --absolute"),
     ],
 )

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     giccs explore
     giccs explore --data benchmark.jsonl --judgments judgments.csv --results results
     giccs explore --data benchmark.jsonl --judgments judgments.csv --model-judgments model.csv
+    giccs explore --data benchmark.jsonl --judgments judgments.csv --absolute anchors.csv
     giccs explore --judgments judgments.csv --items items.csv
     giccs explore --data benchmark.jsonl --ledger ledger.db --port 8600 --no-browser
     giccs explore --data benchmark.jsonl --judgments judgments.csv --results results --export-space space
@@ -80,6 +81,13 @@ if TYPE_CHECKING:
     help="Scores of items without dialogues, as from giccs score.  [default: computed from --judgments]",
 )
 @click.option(
+    "--absolute",
+    type=INPUT,
+    metavar="FILE",
+    help="The anchors behind the absolute scores, for intervals, means of dialogues and the noise ceiling on "
+    "their scale.  [default: those of the sample]",
+)
+@click.option(
     "--ledger",
     type=INPUT,
     metavar="FILE",
@@ -110,11 +118,11 @@ def explore(
     excluded = ("--results", "--ledger", "--export-space", "--model-judgments")
     check_combinations(
         given,
-        requires={"--items": "--judgments", "--scores": "--judgments"},
+        requires=dict.fromkeys(("--items", "--scores", "--absolute"), "--judgments"),
         excludes={"--items": excluded, "--scores": excluded},
     )
     if export_space is not None:
-        sources = {name: files[name] for name in ("judgments", "results", "ledger")}
+        sources = {name: files[name] for name in ("judgments", "results", "ledger", "absolute")}
         _export(console, Path(export_space), data, model_judgments, **sources)
         return
     if find_spec("streamlit") is None:
@@ -146,7 +154,7 @@ def explore(
 
 def _export(
     console: Console, folder: Path, data: str, model_judgments: tuple[str, ...],
-    judgments: str | None, results: str | None, ledger: str | None,
+    judgments: str | None, results: str | None, ledger: str | None, absolute: str | None,
 ) -> None:  # fmt: skip
     """Write the folder of a Space, and print what it contains."""
     if ledger is not None:
@@ -156,6 +164,10 @@ def _export(
     if model_judgments:
         raise click.UsageError(
             "judgments of models are not published; leave out --model-judgments with --export-space"
+        )
+    if absolute:
+        raise click.UsageError(
+            "anchors are not published; leave out --absolute with --export-space, which keeps absolute scores"
         )
     from giccs_app.explorer.space import write_space
 
@@ -183,6 +195,7 @@ def warm_up() -> None:
 def check_sources(
     data: str, judgments: str | None, results: str | None, ledger: str | None,
     model_judgments: tuple[str, ...], items: str | None = None, scores: str | None = None,
+    absolute: str | None = None,
 ) -> None:  # fmt: skip
     """Read all files, which the pages then find in the cache; raise InputError with all problems.
 
@@ -192,7 +205,7 @@ def check_sources(
     from giccs_app.explorer.caching import study_of
     from giccs_app.explorer.study import check_files
 
-    study = study_of(data, judgments, results, ledger, model_judgments, items, scores)
+    study = study_of(data, judgments, results, ledger, model_judgments, items, scores, absolute)
     checks: list[Callable[[], object]] = [
         lambda: check_files(study, judgments, model_judgments),
         lambda: _check_results(study),
@@ -217,6 +230,8 @@ def _check_results(study: Study) -> None:
 
     found = results_of(study)
     if study.store is None or found.results:
+        return
+    if any(each.reason == "other_scale" for each in found.hidden):
         return
     folder = study.store.folder
     if found.hidden:
@@ -256,12 +271,13 @@ def prepare_pages(
     model_judgments: tuple[str, ...] = (),
     items: str | None = None,
     scores: str | None = None,
+    absolute: str | None = None,
 ) -> None:
     """Import the other pages and compute what takes long on them, while the first page is shown."""
     from giccs_app.explorer.caching import study_of
 
     with suppress(InputError):  # reported on the page
-        study = study_of(data, judgments, results, ledger, model_judgments, items, scores)
+        study = study_of(data, judgments, results, ledger, model_judgments, items, scores, absolute)
         for name in ("annotation",) if study.is_plain else ("dialogues", "annotation", "models"):
             import_module(f"giccs_app.explorer.{name}.page").prepare(study)
     for name in ("models", "errors"):

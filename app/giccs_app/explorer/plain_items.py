@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import polars as pl
 
 from bws.records import Judgments, Scores
 from bws.scoring import score
@@ -34,9 +35,12 @@ def plain_benchmark(
     if (values < 0).any():
         values = (values + 1) / 2
     grouped = any(scored.groups)
+    absolute = (
+        np.full(len(scored), np.nan) if scored.absolute_score is None else scored.absolute_score
+    )
     items = [
         Item(
-            item_id=f"{group}/{item}" if grouped else str(item),
+            item_id=_item_id(group, item, grouped=grouped),
             dialogue_id=str(group),
             source="",
             domain="",
@@ -44,10 +48,27 @@ def plain_benchmark(
             utterance_id=str(item),
             utterance=str(text or item),
             score=float(value),
+            absolute_score=None if np.isnan(on_one_scale) else float(on_one_scale),
         )
-        for group, item, text, value in zip(
-            scored.groups, scored.items, scored.texts, values, strict=True
+        for group, item, text, value, on_one_scale in zip(
+            scored.groups, scored.items, scored.texts, values, absolute, strict=True
         )
         if not np.isnan(value)
     ]
     return Benchmark(name, tuple(items))
+
+
+def absolute_limits_of(scores: Scores | None) -> pl.DataFrame | None:
+    """Return item_id, low and high of the absolute scores of items as `plain_benchmark` names them."""
+    if scores is None or scores.absolute_low is None or scores.absolute_high is None:
+        return None
+    grouped = any(scores.groups)
+    ids = [
+        _item_id(group, item, grouped=grouped)
+        for group, item in zip(scores.groups, scores.items, strict=True)
+    ]
+    return pl.DataFrame({"item_id": ids, "low": scores.absolute_low, "high": scores.absolute_high})
+
+
+def _item_id(group: object, item: object, *, grouped: bool) -> str:
+    return f"{group}/{item}" if grouped else str(item)

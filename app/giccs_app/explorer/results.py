@@ -16,13 +16,13 @@ from bws.base.problems import InputError, Problem
 from bws.base.text import read_text
 from giccs.benchmark import Benchmark
 from giccs.benchmark.parquet import polars_errors_as_value_errors, read_table
-from giccs.measures.results import Result, digest
+from giccs.measures.results import Result, digest, is_on_absolute_scores
 from giccs.tasks import result_kind
 from giccs_app.explorer.study import Study
 
 IDS = ("item_id", "dialogue_id")
 """Columns of predictions that identify items of a benchmark, the first existing one is used."""
-Reason = Literal["other_data", "other_version", "partly_other", "no_ids"]
+Reason = Literal["other_data", "other_version", "other_scale", "partly_other", "no_ids"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,9 @@ class HiddenResult:
     result: Result
     reason: Reason
     """``other_data``: no item of the result is in the benchmark. ``other_version``: all are, but its data
-    have other texts, scores or further dialogues. ``partly_other``: only some are. ``no_ids``: the items are
-    unknown because its predictions are missing."""
+    have other texts, scores or further dialogues. ``other_scale``: published instead of absolute scores, or
+    the reverse. ``partly_other``: only some are. ``no_ids``: the items are unknown because its predictions
+    are missing."""
     shared: int = 0
     """Number of the result's items (for multiple choice, dialogues) that the benchmark has, too."""
     total: int = 0
@@ -126,7 +127,13 @@ def _match(study: Study, result: Result) -> HiddenResult | Benchmark | None:
     if key not in study.matches:
         study.matches[key] = _match_items(study.benchmark, result, path)
     match = study.matches[key]
-    return match if isinstance(match, Benchmark) else HiddenResult(result, *match)
+    if isinstance(match, Benchmark):
+        return match
+    reason, *counts = match
+    is_other = is_on_absolute_scores(result) != (study.published is not None)
+    if reason == "other_version" and is_other and study.has_absolute_scores:
+        reason = "other_scale"
+    return HiddenResult(result, reason, *counts)
 
 
 def _match_items(

@@ -13,7 +13,7 @@ import streamlit as st
 from bws.base.problems import InputError
 from giccs.benchmark import SAMPLE
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import study_of
+from giccs_app.explorer.caching import on_absolute_scale, study_of
 from giccs_app.explorer.display import SECTIONS, show_problems
 from giccs_app.explorer.labels import LANGUAGES, current_language, literal, say
 from giccs_app.explorer.study import Study, TaskData
@@ -26,6 +26,8 @@ SCROLL = (
     "<script>setTimeout(() => document.querySelector('.st-key-section-{section}')"
     "?.scrollIntoView(), 500)</script>"
 )
+SCALES = ("published", "absolute")
+"""Scales of the scores, the default first."""
 STYLES = Path(__file__).with_name("styles.css")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     is_plain = bool(parsed.items or parsed.scores)
     name = _choose_page(PLAIN_PAGES if is_plain else PAGES)
     try:
-        study = _load_study(parsed)
+        study = _on_chosen_scale(_load_study(parsed))
         _show_notes(study)
         if study.task_data is not None:
             _show_task_data(study.benchmark.name, study.task_data)
@@ -69,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", default=SAMPLE)
-    for name in ("--judgments", "--results", "--ledger", "--items", "--scores"):
+    for name in ("--judgments", "--results", "--ledger", "--items", "--scores", "--absolute"):
         parser.add_argument(name)
     parser.add_argument("--model-judgments", action="append", default=[])
     parser.add_argument("--without-uploads", action="store_true")
@@ -121,7 +123,33 @@ def _study(arguments: argparse.Namespace, uploaded: Mapping[str, str]) -> Study:
         arguments.model_judgments if is_same else [],
         arguments.items,
         arguments.scores,
+        arguments.absolute if is_same and "judgments" not in uploaded else None,
     )
+
+
+def _on_chosen_scale(study: Study) -> Study:
+    """Return the study with the scores of the scale that is chosen, if the items have both."""
+    if not study.has_absolute_scores:
+        return study
+    with st.sidebar:
+        scale = links.segmented(
+            "scale",
+            say("page.scale"),
+            SCALES,
+            format_option=lambda name: say(f"page.scale_{name}"),
+            help=say("page.scale_help"),
+        )
+        if scale == SCALES[0]:
+            return study
+        has_draws = study.anchors is not None and links.toggle(
+            "draws", say("page.draws"), help=say("page.draws_help")
+        )
+    try:
+        with st.spinner(say("page.drawing")):
+            return on_absolute_scale(study, with_draws=has_draws)
+    except InputError as error:
+        show_problems(say("page.no_draws"), error.problems)
+        return on_absolute_scale(study, with_draws=False)
 
 
 def _short_name(path: str) -> str:
@@ -134,6 +162,8 @@ def _show_task_data(data: str, task_data: TaskData) -> None:
 
 
 def _show_notes(study: Study) -> None:
+    if study.published is not None:
+        st.caption(say("page.absolute"))
     if study.is_simulated:
         st.caption(say("page.simulated"))
     if study.problems:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -25,10 +25,15 @@ from bws.records import Judgments, Scores, Tuples
 from bws.scoring import score
 from bws.scoring.rank_sets import rank_texts
 from giccs.benchmark import SAMPLE, SAMPLES, Benchmark, read_benchmark, sample_file
-from giccs.benchmark.items import Turn
+from giccs.benchmark.items import ABSOLUTE_TARGET, Turn
 from giccs.measures.results import Store
 from giccs.tasks import open_tasks, result_kind, task_names
-from giccs_app.explorer.plain_items import plain_benchmark
+from giccs_app.explorer.plain_items import absolute_limits_of, plain_benchmark
+
+if TYPE_CHECKING:
+    from bws.absolute.files import Anchors
+    from bws.absolute.scores import AbsoluteScale
+    from giccs.measures.results import Limits
 
 COLUMNS = (
     "item_id", "dialogue_id", "source", "domain", "n_turns", "last_turn",
@@ -36,6 +41,8 @@ COLUMNS = (
 )  # fmt: skip
 PSEUDONYM = re.compile(r"w-[0-9a-f]{16}|annotator [0-9]+")
 """Pseudonyms assigned by mturk.study.privacy and by `under_pseudonyms`."""
+OTHER_SCORES = "page.other_scores"
+"""Label of a note."""
 ROUNDING = 0.005 + 1e-9
 """Tolerance for scores written with two decimals."""
 
@@ -79,7 +86,19 @@ class Study:
     is_plain: bool = False
     """Whether the items have no dialogues."""
     key: str = ""
+    """Cache key; changes if the benchmark or the judgments change, and with the scale of the scores."""
+    judgments_key: str = ""
     """Cache key; changes if the benchmark or the judgments change."""
+    anchors: Anchors | None = None
+    """Answers of people to anchors, by the displayed names."""
+    absolute_limits: pl.DataFrame | None = None
+    """item_id, low, high of absolute scores from a file."""
+    published: Benchmark | None = None
+    """The benchmark with the published scores, if the scores are the absolute ones."""
+    scale: AbsoluteScale | None = None
+    """The absolute scale with its draws, if it was requested."""
+    limits: Limits = field(default_factory=dict)
+    """What limits correlations with published and absolute scores, as far as it is known."""
     task_data: TaskData | None = None
     matches: dict[object, Any] = field(default_factory=dict, repr=False)
     """Cache of `giccs_app.explorer.results`."""
@@ -96,6 +115,12 @@ class Study:
         """Whether the scores are known to come from simulated annotators."""
         by_name = self.judgments is not None and self.judgments.is_simulated
         return by_name or self.benchmark.name in SAMPLES
+
+    @cached_property
+    def has_absolute_scores(self) -> bool:
+        """Whether every item has an absolute score."""
+        items = (self.published or self.benchmark).items
+        return bool(items) and all(item.absolute_score is not None for item in items)
 
     @cached_property
     def turns(self) -> Mapping[str, tuple[Turn, ...]]:
@@ -125,11 +150,12 @@ def load(
     model_judgments: Sequence[str] = (),
     item_texts: str | None = None,
     scores: str | None = None,
+    absolute: str | None = None,
 ) -> Study:
-    """Read a study; the packaged samples include judgments. The ledger is read by its page.
+    """Read a study; the packaged samples include judgments and anchors. The ledger is read by its page.
 
     model_judgments: files of judgments of language models, as from giccs judge. item_texts, scores: texts and
-    scores of items without dialogues, whose judgments replace the data.
+    scores of items without dialogues, whose judgments replace the data. absolute: anchors.
 
     Raises InputError if the data can be read neither as a benchmark nor by a task. Other unreadable files are
     skipped and reported in `Study.problems`.
@@ -148,13 +174,18 @@ def load(
             raise
         source_judgments, annotator_names = None, {}
         problems += error.problems
+    limits = None
     if is_plain and source_judgments is not None:
-        benchmark = plain_benchmark(
-            str(judgments),
-            source_judgments,
-            read_item_texts(item_texts) if item_texts else {},
-            read_scores(scores) if scores else None,
-        )
+        table = read_scores(scores) if scores else None
+        texts = read_item_texts(item_texts) if item_texts else {}
+        benchmark = plain_benchmark(str(judgments), source_judgments, texts, table)
+        limits = absolute_limits_of(table)
+    anchors = None
+    try:
+        if absolute or judgments is None:
+            anchors = _anchors(benchmark, absolute, annotator_names)
+    except InputError as error:
+        problems += error.problems
     try:
         store = Store(results) if results else None
     except InputError as error:
@@ -175,10 +206,15 @@ def load(
         annotator_names=annotator_names,
         is_plain=is_plain,
         task_data=task_data,
+        anchors=anchors if source_judgments is not None else None,
+        absolute_limits=limits,
     )
-    key = stamp(None if is_plain else data, judgments, item_texts, scores, *model_judgments)
+    key = stamp(
+        None if is_plain else data, judgments, item_texts, scores, absolute, *model_judgments
+    )
+    study = replace(study, key=key, judgments_key=key)
     if source_judgments is None:
-        return replace(study, problems=tuple(problems), key=key)
+        return replace(study, problems=tuple(problems))
     problems += source_judgments.left_out
     problems += source_judgments.copies
     if source_judgments.variants:
@@ -191,12 +227,58 @@ def load(
         problems=tuple(problems),
         notes=tuple(_notes(items)),
         interval_notes=tuple(computed.notes),
-        key=key,
+    )
+
+
+def with_absolute_scores(study: Study, drawn: tuple[AbsoluteScale, Limits] | None = None) -> Study:
+    """Return the study with the absolute scores of its items as scores.
+
+    drawn: the absolute scale and the limits of correlations; without them, items have the intervals of a
+    file of scores, or none. Ranks, choices and disagreement remain those of the judgments.
+
+    >>> study = with_absolute_scores(load())
+    >>> study.items["score"].max() < 1, study.items["low"].null_count()
+    (True, 300)
+    """
+    benchmark = study.benchmark.with_target(ABSOLUTE_TARGET)
+    scale, limits = drawn or (None, {})
+    intervals = study.absolute_limits if scale is None else _intervals(study, scale)
+    items = study.items.with_columns(score=pl.Series([item.score for item in benchmark.items]))
+    if intervals is not None:
+        items = items.drop("low", "high", strict=False)
+        items = items.join(intervals, on="item_id", how="left", maintain_order="left")
+    elif "low" in items.columns:
+        items = items.with_columns(pl.lit(None, pl.Float64).alias(name) for name in ("low", "high"))
+    return replace(
+        study,
+        benchmark=benchmark,
+        items=items,
+        notes=tuple(note for note in study.notes if note != OTHER_SCORES),
+        interval_notes=() if scale is None else scale.notes,
+        key=f"{study.key}\nabsolute {scale is not None}",
+        published=study.benchmark,
+        scale=scale,
+        limits=limits,
+        matches={},
+    )
+
+
+def _intervals(study: Study, scale: AbsoluteScale) -> pl.DataFrame:
+    """Return item_id, low and high of the items of a benchmark."""
+    from giccs.measures.judged_items import item_keys
+
+    assert study.judgments is not None
+    index_of = {key: index for index, key in enumerate(scale.keys)}
+    keys = item_keys(study.benchmark, grouped=any(study.judgments.tuples.groups))
+    index = [index_of[key] for key in keys]
+    return pl.DataFrame(
+        {"item_id": study.items["item_id"], "low": scale.low[index], "high": scale.high[index]}
     )
 
 
 def check_files(study: Study, judgments: str | None, model_judgments: Sequence[str] = ()) -> None:
-    """Raise InputError for files that `load` has skipped, and for judgments of none of the study's items.
+    """Raise InputError for files that `load` has skipped, for judgments of none of the study's items, and for
+    anchors that do not belong to the judgments, or without absolute scores.
 
     judgments, model_judgments: the names of the files.
     """
@@ -210,6 +292,11 @@ def check_files(study: Study, judgments: str | None, model_judgments: Sequence[s
     )
     if problems := [Problem(file, None, message) for file, index in indices if (index < 0).all()]:
         raise InputError(problems)
+    if study.anchors is not None and study.judgments is not None:
+        from bws.absolute.files import check_anchors, of_annotators
+
+        study.benchmark.with_target(ABSOLUTE_TARGET)
+        check_anchors(of_annotators(study.anchors, study.judgments)[0], study.judgments)
 
 
 def _read_data(data: str) -> tuple[Benchmark, TaskData | None]:
@@ -276,6 +363,22 @@ def _judgments(data: str, path: str | None) -> tuple[Judgments | None, dict[str,
         return None, {}
     with sample_file(data, "judgments.csv") as file:
         return read_judgments(file), {}
+
+
+def _anchors(
+    benchmark: Benchmark, path: str | None, annotator_names: Mapping[str, str]
+) -> Anchors | None:
+    """Return the anchors in a file or of a sample, by the displayed names of annotators."""
+    from giccs.measures.absolute_ceiling import load_anchors
+
+    anchors = load_anchors(benchmark, path)
+    if anchors is None or not annotator_names:
+        return anchors
+    displayed = {in_file: name for name, in_file in annotator_names.items()}
+    rows = [
+        replace(row, annotator=displayed.get(row.annotator, row.annotator)) for row in anchors.rows
+    ]
+    return replace(anchors, rows=rows)
 
 
 def _model_judgments(
@@ -345,7 +448,7 @@ def _notes(items: pl.DataFrame) -> Iterator[str]:
     if np.isnan(counting_scores).any():
         yield "page.not_all_judged"
     if (np.abs(counting_scores - scores) > ROUNDING).any():
-        yield "page.other_scores"
+        yield OTHER_SCORES
 
 
 def _with_scores(study: Study, scores: Scores, disagreement: NDArray[np.float64]) -> pl.DataFrame:

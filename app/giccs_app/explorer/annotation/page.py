@@ -172,7 +172,8 @@ def _show_file(study: Study) -> None:
 @cached
 def _file_progress(study: Study) -> AnnotationProgress:
     assert study.judgments is not None
-    return replace(from_judgments(study.judgments), key=study.key, names=study.annotator_names)
+    key = study.judgments_key
+    return replace(from_judgments(study.judgments), key=key, names=study.annotator_names)
 
 
 def _show_ledger(study: Study, path: str) -> None:

@@ -14,7 +14,7 @@ from bws.records import Judgments
 from giccs_app.explorer.search import fold
 from giccs_app.explorer.study import Study
 
-ORDERS = ("file", "disagreement", "spread", "errors")
+ORDERS = ("file", "disagreement", "spread", "mean", "errors")
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,15 @@ def dialogues(study: Study) -> pl.DataFrame:
     """Return one row per dialogue, in the order of the file.
 
     Columns: dialogue_id, source, domain, n_turns, last_turn, candidates, spread (highest minus lowest score),
-    disagreement (mean over the candidates; null without judgments) and text (all turns and candidates,
-    folded for the search).
+    mean (of the scores), disagreement (mean over the candidates; null without judgments) and text (all turns
+    and candidates, folded for the search).
     """
     metadata = [pl.col(name).first() for name in ("source", "domain", "n_turns", "last_turn")]
     frame = study.items.group_by("dialogue_id", maintain_order=True).agg(
         *metadata,
         pl.len().alias("candidates"),
         (pl.col("score").max() - pl.col("score").min()).alias("spread"),
+        pl.col("score").mean().alias("mean"),
         (
             pl.col("disagreement").mean()
             if "disagreement" in study.items.columns

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
+from bws.base.ids import normal_id
 from giccs.measures.results import Result
 from giccs.tasks import result_kind
 from giccs_app.explorer import links
@@ -59,6 +60,7 @@ def show(study: Study) -> None:
     dialogue = _choose_dialogue(matches, all_dialogues)
     row = matches.row(by_predicate=pl.col("dialogue_id") == dialogue, named=True)
     _show_position(row, matches, criteria)
+    _show_mean(study, row)
     is_reading = links.toggle(
         "reading", say("dialogues.reading"), help=say("dialogues.reading_help")
     )
@@ -119,6 +121,17 @@ def _show_position(row: dict[str, Any], matches: pl.DataFrame, criteria: Dialogu
         st.caption(say("dialogues.no_error"))
     elif "errors" in row:
         st.caption(say("dialogues.error", value=format_number(row["errors"], ".2f")))
+
+
+def _show_mean(study: Study, row: dict[str, Any]) -> None:
+    """Show the mean absolute score of a dialogue, with its interval if there are draws."""
+    if study.published is None:
+        return
+    text = format_number(row["mean"], ".2f")
+    if study.scale is not None:
+        mean = study.scale.groups[normal_id(row["dialogue_id"])]
+        text += f" [{format_number(mean.low, '.2f')}, {format_number(mean.high, '.2f')}]"
+    st.caption(say("dialogues.mean", value=text))
 
 
 def prepare(study: Study) -> None:
@@ -196,6 +209,7 @@ def _choose_values(all_dialogues: pl.DataFrame, column: str) -> list[Any]:
 def _orders(study: Study) -> list[str]:
     is_available = {
         "disagreement": study.judgments is not None,
+        "mean": study.published is not None,
         "errors": len(_scored_results(study).results) > 0,
     }
     return [order for order in ORDERS if is_available.get(order, True)]

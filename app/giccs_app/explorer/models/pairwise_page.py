@@ -15,7 +15,7 @@ from giccs.measures.comparison import paired_correlations
 from giccs.measures.results import Result
 from giccs.report.setting_effects import history_pairs
 from giccs_app.explorer import links
-from giccs_app.explorer.caching import cached_table, ceiling_of
+from giccs_app.explorer.caching import cached_table, ceiling_of, limits_of
 from giccs_app.explorer.display import (
     number_column,
     show_chart,
@@ -377,9 +377,6 @@ def _history_difference(
 
 def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
     """Return value, low and high of the noise ceiling; if undefined, show the reason and return None."""
-    if metric == "rank_spearman":
-        st.caption(say("models.no_ceiling_inside"))
-        return None
     is_slow = study.judgments is not None and len(study.judgments) > MAX_JUDGMENTS_AT_ONCE
     if is_slow and not links.toggle(
         "ceiling", say("models.ceiling_wanted"), help=say("models.interval_help")
@@ -393,12 +390,20 @@ def _ceiling(study: Study, metric: str) -> tuple[float, float, float] | None:
         st.caption(" ".join([say("models.no_ceiling"), *reasons]))
         return None
     if ceiling is None:
-        st.caption(say("models.no_judgments"))
+        is_absolute = study.published is not None
+        st.caption(say("models.no_absolute_ceiling" if is_absolute else "models.no_judgments"))
         return None
     if metric not in ceiling:
+        st.caption(say("models.no_ceiling_inside"))
         return None
     estimate = ceiling[metric]
-    if estimate.extra.get("equal_dialogue_means"):
+    if (
+        limit := limits_of(study).get("ipsative_limit", {}).get(metric)
+        if study.published is None
+        else None
+    ):
+        st.caption(say("models.ipsative_limit", value=format_number(limit.value, ".3f")))
+    elif estimate.extra.get("equal_dialogue_means"):
         st.caption(say("models.equal_dialogue_means"))
     if estimate.reason:
         st.caption(plain(local_remark(estimate.reason)))

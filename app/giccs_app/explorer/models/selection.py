@@ -56,8 +56,11 @@ def visible_results(study: Study, kinds: Collection[str]) -> StudyResults:
     )
     if n_other := len(study_results.results) - len(visible):
         st.caption(say("models.other_tasks", n=n_other))
-    if study_results.hidden:
-        _show_hidden(study, study_results.hidden)
+    hidden = [each for each in study_results.hidden if each.reason != "other_scale"]
+    if n_on_other_scale := len(study_results.hidden) - len(hidden):
+        st.caption(say("models.other_scale", n=n_on_other_scale))
+    if hidden:
+        _show_hidden(study, hidden)
     if not visible and not study_results.problems:
         data = literal(without_folder(study.benchmark.name))
         folder = without_folder(study.store.folder)

@@ -10,13 +10,18 @@ import altair as alt
 import polars as pl
 import streamlit as st
 
+from bws.analysis.analysis import Answers
+from bws.analysis.judgments import ABSOLUTE, MEANS_PICTURE
+from bws.base.ids import normal_id
 from bws.base.problems import InputError
 from giccs_app.explorer import links
+from giccs_app.explorer.analysis_view import show_picture
 from giccs_app.explorer.caching import cached, ceiling_of
 from giccs_app.explorer.dialogues.data import candidates
 from giccs_app.explorer.dialogues.pairs_section import show_pairs
 from giccs_app.explorer.display import (
     number_column,
+    offer_dialogue,
     section,
     show_chart,
     show_missing_package,
@@ -73,6 +78,7 @@ def _show_benchmark(study: Study) -> None:
     with right:
         _show_sizes(study)
     _show_ceiling(study)
+    _show_means(study)
     _show_consistency(study)
     _show_subsets(study)
     _show_ranked(study)
@@ -84,6 +90,7 @@ def _show_plain_items(study: Study) -> None:
     st.caption(say("overview.unit"))
     _show_distribution(study)
     _show_ranked(study)
+    _show_means(study)
     _show_pairs(study)
     st.subheader(say("overview.doubtful"), anchor=False, help=say("overview.doubtful_help"))
     names = ("item_id", "utterance", "score", "low", "high", "rank_set", "disagreement")
@@ -232,7 +239,8 @@ def _show_ranked(study: Study) -> None:
     show_chart(taller, "items by score", frame, select=select)
     show_selected_item(study, links.value("item"))
     is_judged = any("low" in row for row in rows)
-    st.caption(say("overview.ranked_intervals" if is_judged else "overview.ranked_plain"))
+    said = "ranked_intervals" if is_judged else "ranked_plain"
+    st.caption(say("overview.ranked_absolute" if study.published else f"overview.{said}"))
     if len(rows) < len(study.items):
         st.caption(say("overview.ranked_thinned", n=len(rows), total=len(study.items)))
 
@@ -262,9 +270,28 @@ def _is_requested(key: str, is_slow: bool) -> bool:
     )
 
 
+def _show_means(study: Study) -> None:
+    """Show the mean absolute scores of the groups with their intervals."""
+    if study.published is None:
+        return
+    if study.scale is None:
+        st.caption(say("overview.no_means"))
+        return
+    st.subheader(say("overview.means"), anchor=False, help=say("overview.means_help"))
+    assert study.judgments is not None
+    answers = Answers(study.judgments, results={ABSOLUTE.name: study.scale})
+    show_picture(answers, ABSOLUTE, MEANS_PICTURE)
+    dialogue = normal_id(links.value("dialogue") or "")
+    if dialogue in study.scale.groups and not study.is_plain:
+        st.caption(literal(dialogue))
+        offer_dialogue(dialogue, place="means")
+
+
 def _show_ceiling(study: Study) -> None:
     if study.judgments is None:
         return
+    if study.published is not None and ceiling_of(study) is None:
+        return  # see `_show_means`
     st.subheader(say("overview.ceiling"), anchor=False, help=say("overview.ceiling_help"))
     if not _is_requested("ceiling", len(study.judgments) > MAX_JUDGMENTS_AT_ONCE):
         return

@@ -60,5 +60,6 @@ def _findings(study: Study, results: str) -> list[Finding]:
     comparison, problems = compare_results(study, stored) if stored else (None, [])
     if problems:
         raise InputError(problems)
-    reliability = None if study.judgments is None else reliability_of(study.key, study.judgments)
-    return findings(study.judgments, stored, reliability, comparison)
+    judgments, key = study.judgments, study.judgments_key
+    reliability = None if judgments is None else reliability_of(key, judgments)
+    return findings(judgments, stored, reliability, comparison)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bws.base.ids import normal_id
 from bws.base.notes import note
 from bws.base.problems import InputError, Problem
+from bws.base.progress import tracked
 from bws.components import components
 from bws.raw_agreement import item_disagreement
 from bws.records import CanonicalJudgments, Judgments
@@ -330,7 +331,7 @@ class CountedItems:
         total = float(np.nansum(self.error))
         blocks = int(block_of.max(initial=-1)) + 1 if total > 0 else 0
         changes = np.zeros((blocks, len(self.score), 2))
-        for block in range(blocks):
+        for block in tracked(range(blocks), "annotators", blocks):
             error_without_block = components(
                 self.canonical, excluded_annotators=np.flatnonzero(block_of == block)
             ).error

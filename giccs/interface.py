@@ -198,6 +198,7 @@ def evaluate(
     name: str = "",
     folder: str | os.PathLike[str] | None = None,
     limit: int | None = None,
+    target: str = "score",
     progress: bool | None = None,
     **options: Unpack[EvaluationKeywords],
 ) -> Results:
@@ -217,6 +218,7 @@ def evaluate(
     folder: results are stored there and existing ones are reused, as by giccs eval; those of a function only
     if it has an attribute ``revision``.
     limit: use only the first dialogues, sentence pairs or similar units.
+    target: compare with the published ``score`` of a benchmark of dialogues, or its ``absolute_score``.
     progress: show progress bars; by default on a terminal and in notebooks.
     options: options of tasks and models (`giccs.tasks.TaskOptions`, `giccs.models.ModelOptions`), such as
     ``history="both"``, ``batch_size=64``, ``device="cuda"`` or ``seed=1``.
@@ -237,7 +239,7 @@ def evaluate(
     model_options, task_options = _split_options(names, options)
     groups = _models_with_tasks(model, name, names, model_options, task_options)
     tasks = {id(each): each for _, of_model in groups for each in of_model}
-    data_of_task = {key: _data_for(each, data, limit) for key, each in tasks.items()}
+    data_of_task = {key: _data_for(each, data, limit, target) for key, each in tasks.items()}
     jobs = distinct_jobs(
         EvaluationJob(each.model, opened_task, data_of_task[id(opened_task)], each.options)
         for opened, of_model in groups
@@ -415,7 +417,7 @@ def _note(message: str) -> None:
     warnings.warn(message, stacklevel=5)  # The caller of `evaluate`.
 
 
-def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data:
+def _data_for(task: Task, data: Data | Source | None, limit: int | None, target: str) -> Data:
     """Return the data of a task, read if they are a name, or a frame for tasks on a benchmark."""
     if data is None and not task.default_data:
         raise ValueError(f"{task.name} has no default data; expected data")
@@ -426,7 +428,12 @@ def _data_for(task: Task, data: Data | Source | None, limit: int | None) -> Data
         message = f"{task.name} reads its data from a file or folder; expected its path"
         raise TypeError(f"{message}, not {type(data).__name__}")
     opened: Any = data if is_read else task.read(task.default_data if data is None else data)
-    return cast(Data, opened if limit is None else opened.first(limit))
+    opened = opened if limit is None else opened.first(limit)
+    if isinstance(opened, Benchmark):
+        opened = opened.with_target(target)
+    elif target != "score":
+        raise ValueError(f"{task.name}: target requires a benchmark of dialogues")
+    return cast(Data, opened)
 
 
 def _progress(is_shown: bool | None) -> Progress:

@@ -62,6 +62,24 @@ def test_a_named_model_has_the_numbers_of_the_command(tmp_path):
     assert [result.signature for result in results] == [each["signature"] for each in expected]
 
 
+def test_absolute_scores_are_a_target_as_for_the_command(tmp_path):
+    named = ("baseline:char-ngram", "--task", "pairwise-sts", "--target", "absolute_score")
+    (expected,) = printed(*named, "-o", str(tmp_path))
+    options = {"task": "pairwise-sts", "limit": LIMIT}
+    (result,) = giccs.evaluate("baseline:char-ngram", target="absolute_score", **options)
+    (published,) = giccs.evaluate("baseline:char-ngram", **options)
+    assert values(result) == printed_values(expected)
+    assert result.signature["data"] == expected["signature"]["data"]
+    assert values(result) != values(published)
+    with pytest.raises(
+        ValueError, match="unknown target 'absolute'; expected score or absolute_score"
+    ):
+        giccs.evaluate("baseline:char-ngram", target="absolute", **options)
+    pairs = [{"sentence1": "a", "sentence2": "b", "score": n} for n in range(4)]
+    with pytest.raises(ValueError, match="target requires a benchmark of dialogues"):
+        giccs.evaluate("baseline:char-ngram", pairs, "sentence-similarity", target="absolute_score")
+
+
 def test_a_sentence_transformer_has_the_numbers_of_its_package(minilm):
     expected = giccs.evaluate("package:minilm", PART)
     (result,) = results = giccs.evaluate(minilm, PART, name="mini")

@@ -432,8 +432,9 @@ def _absolute_section(pairs: Sequence[IndexedResult], source: Source) -> Section
         *limit_notes(_limits_of(pairs, source)),
     ]
     commands = [source.command, *_evaluation_commands(pairs)]
+    figures = [_leaderboard(pairs, source, "absolute_ceiling")]
     tables = [_correlations(pairs, source, "Correlation with the absolute scores")]
-    return Section("absolute", "Models: over all items", text, commands, tables=tables)
+    return Section("absolute", "Models: over all items", text, commands, figures, tables)
 
 
 def _limits_of(pairs: Sequence[IndexedResult], source: Source) -> Limits:
@@ -535,12 +536,14 @@ def _display_names(indexed: Sequence[IndexedResult]) -> list[str]:
     return [names_by_key[key(result)] for _, result in indexed]
 
 
-def _leaderboard(pairs: Sequence[IndexedResult], source: Source) -> Figure:
+def _leaderboard(
+    pairs: Sequence[IndexedResult], source: Source, ceiling_name: str = "ceiling"
+) -> Figure:
     from giccs_app.explorer.models.charts import leaderboard
     from giccs_app.explorer.models.data import leaderboard as leaderboard_frame
 
     frame = leaderboard_frame([result for _, result in pairs], "spearman")
-    ceiling = _ceiling_of(source)
+    ceiling = _ceiling_of(source, ceiling_name)
     return Figure(
         chart_svg_for_page(
             leaderboard(
@@ -571,10 +574,10 @@ def _alternative_text(frame: pl.DataFrame) -> str:
     )
 
 
-def _ceiling_of(source: Source) -> tuple[float, float, float] | None:
-    if "ceiling" not in source.document:
+def _ceiling_of(source: Source, name: str) -> tuple[float, float, float] | None:
+    if name not in source.document:
         return None
-    spearman = source.document["ceiling"]["spearman"]
+    spearman = source.document[name]["spearman"]
     value, low, high = (
         math.nan if spearman[name] is None else float(spearman[name])
         for name in ("value", "low", "high")

@@ -165,6 +165,9 @@ def test_scores_and_absolute_scores_have_a_ceiling_each(folder):
     assert "ipsative limit" in within
     assert "noise ceiling" in over_all
     assert "--target absolute_score" in re.sub("</?span>", "", over_all)
+    (chart,) = re.findall(r'aria-label="(Chart of Spearman’s rho[^"]*)"', over_all)
+    assert re.search(r"noise ceiling 0\.\d\d\.$", chart)
+    assert chart not in within
 
 
 def test_the_study_has_its_figures(folder):
@@ -393,7 +396,10 @@ def test_in_chromium_without_network(chromium, folder, width, scheme):
     expected |= {"Chart of accuracies": histories, "Matrix of the agreement of 3 annotators": 6}
     assert any("errors of" in each.get_attribute("aria-label") for each in charts)
     for label, count in expected.items():
-        (chart,) = [each for each in charts if each.get_attribute("aria-label").startswith(label)]
+        chart, *others = (
+            each for each in charts if each.get_attribute("aria-label").startswith(label)
+        )
+        assert len(others) == (label == "Chart of Spearman")  # also on absolute scores
         assert chart.locator(marks).count() == count
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, "the page itself scrolls sideways"

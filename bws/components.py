@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.base.tables import Column, ResultTable
 from bws.records import CanonicalJudgments
 from bws.stats.clusters import (
@@ -497,7 +498,11 @@ def _interval_half_widths(
     if len(judgments.annotators) > 2:  # a single remaining annotator has no components
         annotator_sums = [
             cluster_sums(_component_sums(judgments.select(rows)), cluster_of)
-            for rows in _jackknife_rows(judgments)
+            for rows in tracked(
+                _jackknife_rows(judgments),
+                "annotators",
+                min(len(judgments.annotators), MAX_ANNOTATOR_GROUPS),
+            )
         ]
     annotator_variance, a = np.zeros_like(cluster_variance), len(annotator_sums)
     if annotator_sums:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bws.base.frames import Tabular
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.base.tables import MAX_ROWS_SHOWN, Column, ResultTable
 from bws.components import item_components
 from bws.records import CanonicalJudgments, Judgments
@@ -259,7 +260,7 @@ def _p_values(values: _AnswerValues, seed: int) -> Floats:
     rng = np.random.Generator(np.random.PCG64(seed))
     observed = values.statistic(values.deviation)
     powers, n_exceedances = np.zeros((3, len(observed))), np.zeros(len(observed))
-    for _ in range(PERMUTATIONS):
+    for _ in tracked(range(PERMUTATIONS), "permutations", PERMUTATIONS):
         order = np.argsort(values.tuple_of + rng.random(len(values.tuple_of)))
         difference = values.statistic(values.deviation[order]) - observed
         powers += [difference, difference**2, difference**3]

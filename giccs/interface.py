@@ -20,7 +20,7 @@ from bws.records import Judgments, Tuples
 from bws.stats.estimates import Estimate
 from giccs.benchmark import Benchmark, read_benchmark
 from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs, run_locally
-from giccs.evaluation.run import OpenedModel, open_each_prompt, supported_tasks
+from giccs.evaluation.run import JobGroup, open_each_prompt, supported_jobs
 from giccs.judging.judge import open_judge
 from giccs.judging.study import open_study
 from giccs.keywords import EvaluationKeywords, ModelKeywords
@@ -237,14 +237,14 @@ def evaluate(
     if task is not None and not names:
         raise ValueError("no tasks; expected one or more, or None for the default tasks")
     model_options, task_options = _split_options(names, options)
-    opened = _opened(model, name, model_options)
-    tasks = supported_tasks([each.model for each in opened], names, task_options)
-    data_of_task = {id(each): _data_for(each, data, limit, target) for each in tasks}
+    groups = _models_with_tasks(model, name, names, model_options, task_options)
+    tasks = {id(each): each for _, of_model in groups for each in of_model}
+    data_of_task = {key: _data_for(each, data, limit, target) for key, each in tasks.items()}
     jobs = distinct_jobs(
         EvaluationJob(each.model, opened_task, data_of_task[id(opened_task)], each.options)
+        for opened, of_model in groups
         for each in opened
-        for opened_task in tasks
-        if not opened_task.refuses(each.model)
+        for opened_task in of_model
     )
     store = Store(folder) if folder is not None else None
     results = run_locally(jobs, store, progress=_progress(progress))
@@ -395,8 +395,13 @@ def _split_options(
     )
 
 
-def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
-    """Return the models, once per prompt; raise InputError for every name that cannot be opened."""
+def _models_with_tasks(
+    model: Any, name: str, tasks: Sequence[str], options: ModelOptions, task_options: TaskOptions
+) -> list[JobGroup]:
+    """Return the models, once per prompt, with their tasks.
+
+    Raises InputError for every name that cannot be opened, and for unsupported tasks and options.
+    """
     models = model if isinstance(model, list) else [model]
     if not models:
         raise ValueError("no models; expected one or more")
@@ -405,7 +410,7 @@ def _opened(model: Any, name: str, options: ModelOptions) -> list[OpenedModel]:
         raise ValueError("name is for a single model that is an object")
     opened = open_each_prompt(models, options, name=name, note=_note)
     check_server_options([each.model for each in opened], options)
-    return opened
+    return supported_jobs(opened, tasks, task_options, note=_note)
 
 
 def _note(message: str) -> None:

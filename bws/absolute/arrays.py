@@ -80,7 +80,9 @@ def study_of(judgments: CanonicalJudgments, anchors: Anchors) -> Study:
         sizes=np.bincount(group_of),
         annotator_of_slot=annotator_of_slot,
         n_annotators=len(annotators),
-        choices=np.ravel_multi_index((group_of[choices], judge_slot, place[choices]), shape),
+        choices=np.ascontiguousarray(
+            np.ravel_multi_index((group_of[choices], judge_slot, place[choices]), shape)
+        ),
         choice_annotator=judge,
         anchors=np.ravel_multi_index((group_of[anchored], slot[j:], place[anchored]), shape),
         anchor_annotator=person,

@@ -24,10 +24,12 @@ def plan_anchors(tuples: Tuples, design: str, *, seed: int = 0) -> tuple[Planned
     times by K persons: once in each position on the page. Pages ask ``rating:2``.
     ``mark``: all items for every person, in an order that rotates.
 
-    Raises ValueError for groups of a single item, or fewer than N. Control items have no anchors.
+    Raises ValueError for a single group, and for groups of a single item, or fewer than N. Control items have
+    no anchors.
 
     >>> from bws.design import make_tuples
-    >>> plan = plan_anchors(make_tuples(list("abcde"), 3), "rating:2")
+    >>> design = make_tuples(list("abcde" * 2), 3, groups=["d1"] * 5 + ["d2"] * 5)
+    >>> plan = [row for row in plan_anchors(design, "rating:2") if row.group == "d1"]
     >>> sorted("".join(row.items[0] for row in plan)), sorted("".join(row.items[1] for row in plan))
     (['a', 'b', 'c', 'd', 'e'], ['a', 'b', 'c', 'd', 'e'])
     """
@@ -35,6 +37,8 @@ def plan_anchors(tuples: Tuples, design: str, *, seed: int = 0) -> tuple[Planned
     if design != "mark" and rating is None:
         raise ValueError(f"design is {design!r}; expected rating:N, such as rating:2, or mark")
     kind: Kind = "rating" if rating else "mark"
+    if len(tuples.groups) < 2:
+        raise ValueError("one group; expected several, which anchors relate to each other")
     rng = np.random.Generator(np.random.PCG64(seed))
     scored = tuples.group_of_item[: tuples.n_scored]
     plan: list[PlannedAnchor] = []

@@ -1,7 +1,8 @@
 """The mode of the latent variables, the Laplace evidence, and the hyperparameters with the highest evidence.
 
 The Hessian has a block per group, bordered by annotators: with H = [[B, C], [C', E]] and B block diagonal,
-log |H| = log |B| + log |E - C' inv(B) C|, and all systems are solved block by block.
+log |H| = log |B| + log |E - C' inv(B) C|, and all systems are solved block by block. The border of a group
+has columns for its own annotators only.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ from bws.absolute.model import (
     Curvature,
     Data,
     Floats,
+    Integers,
     Latent,
     curvature,
     log_density,
     start_theta,
+    sums,
     zero,
 )
 
@@ -42,7 +45,9 @@ class Factor:
     inverse_lower: Floats
     """(D, n, n) inverse Cholesky factors of the blocks."""
     solved_border: Floats
-    """(D n, A) inv(B) C."""
+    """(D, n, S) inv(B) C."""
+    place: Integers
+    """(D, S) annotator of each place."""
     inverse_people: Floats
     """(A, A) inverse Cholesky factor of E - C' inv(B) C."""
     log_determinant: float
@@ -50,29 +55,50 @@ class Factor:
     @classmethod
     def of(cls, h: Curvature) -> Factor:
         """Factorise."""
-        lower = np.linalg.cholesky(h.blocks)
+        lower, half, people = _cholesky(h)
         inverse = np.linalg.inv(lower)
-        half = inverse @ h.border
-        flat = half.reshape(-1, len(h.people))
-        people = np.linalg.cholesky(h.people - flat.T @ flat)
-        solved = (inverse.transpose(0, 2, 1) @ half).reshape(flat.shape)
-        return cls(inverse, solved, np.linalg.inv(people), _log_determinant(lower, people))
+        solved = (half @ inverse).transpose(0, 2, 1)
+        return cls(inverse, solved, h.place, np.linalg.inv(people), _log_determinant(lower, people))
 
     def spread(self, xi: Latent) -> Latent:
         """Return T xi: with standard normal xi a draw from N(0, inv(H))."""
         people = self.inverse_people.T @ xi.thresholds
         blocks = (xi.blocks[:, None] @ self.inverse_lower)[:, 0]
-        return Latent(blocks - (self.solved_border @ people).reshape(blocks.shape), people)
+        return Latent(
+            blocks - (self.solved_border @ people[self.place][:, :, None])[:, :, 0], people
+        )
 
     def gathered(self, gradient: Latent) -> Latent:
         """Return T' g: the gradient with respect to xi."""
         blocks = (self.inverse_lower @ gradient.blocks[:, :, None])[:, :, 0]
-        rest = gradient.thresholds - gradient.blocks.ravel() @ self.solved_border
-        return Latent(blocks, self.inverse_people @ rest)
+        by_place = (gradient.blocks[:, None] @ self.solved_border)[:, 0]
+        rest = sums(self.place.ravel(), by_place.ravel(), len(gradient.thresholds))
+        return Latent(blocks, self.inverse_people @ (gradient.thresholds - rest))
 
     def solve(self, gradient: Latent) -> Latent:
         """Return inv(H) g = T T' g."""
         return self.spread(self.gathered(gradient))
+
+
+def _cholesky(h: Curvature) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the Cholesky factors L of the blocks, (D, S, n) C' inv(L)', and that of E - C' inv(B) C.
+
+    The first two are parts of the factor of each block with its border and the rows of E of its annotators;
+    rows of unused places are those of the unit matrix.
+    """
+    d, n, s = h.border.shape
+    used = np.abs(h.border).sum(axis=1) > 0
+    corner = h.people[h.place[:, :, None], h.place[:, None]] * (used[:, :, None] & used[:, None])
+    corner[:, range(s), range(s)] += ~used
+    whole = np.zeros((d, n + s, n + s))
+    whole[:, :n, :n], whole[:, n:, :n] = h.blocks, h.border.transpose(0, 2, 1)
+    whole[:, n:, n:] = corner
+    lower = np.linalg.cholesky(whole)
+    half = lower[:, n:, :n]
+    a = len(h.people)
+    index = h.place[:, :, None] * a + h.place[:, None]
+    solved = sums(index.ravel(), (half @ half.transpose(0, 2, 1)).ravel(), a * a)
+    return lower[:, :n, :n], half, np.linalg.cholesky(h.people - solved.reshape(a, a))
 
 
 def _log_determinant(lower: NDArray[Any], people: NDArray[Any]) -> float:
@@ -83,10 +109,8 @@ def _log_determinant(lower: NDArray[Any], people: NDArray[Any]) -> float:
 
 def log_determinant(h: Curvature) -> float:
     """Return log |H|."""
-    schur = h.people - np.einsum(
-        "dna,dnb->ab", h.border, np.linalg.solve(h.blocks, h.border), optimize=True
-    )
-    return _log_determinant(np.linalg.cholesky(h.blocks), np.linalg.cholesky(schur))
+    lower, _, people = _cholesky(h)
+    return _log_determinant(lower, people)
 
 
 @dataclass(frozen=True, eq=False)

@@ -322,7 +322,7 @@ def _choice_slopes(data: Data, parts: _Parts, h: Hyper) -> _ChoiceSlopes:
     person = data.choice_annotator
     probability, gradient, _, _ = choice_values(parts.y[data.choices])
     mixed, attentive = _mixed(probability, random_choice(data), h, person)
-    by_y = _sums(data.choices.ravel(), (attentive * gradient).ravel(), len(parts.y))
+    by_y = sums(data.choices.ravel(), (attentive * gradient).ravel(), len(parts.y))
     return _ChoiceSlopes(float(mixed.sum()), by_y, _lapse_slope(attentive, h, person))
 
 
@@ -334,20 +334,20 @@ def _anchor_slopes(data: Data, parts: _Parts, h: Hyper) -> _AnchorSlopes:
     return _AnchorSlopes(
         float(mixed.sum()),
         by_mu * slope,
-        _sums(person, by_mu * mu, data.n_annotators),
+        sums(person, by_mu * mu, data.n_annotators),
         float(attentive @ answers.by_log_sd),
         _lapse_slope(attentive, h, person),
     )
 
 
-def _sums(index: Integers, values: Floats, size: int) -> Floats:
+def sums(index: Integers, values: Floats, size: int) -> Floats:
     """Return (size,) sums of values by index."""
     return np.bincount(index, values, size).astype(np.float64)
 
 
 def _lapse_slope(attentive: Floats, h: Hyper, annotator: Integers) -> Floats:
     """Return (A,) sums over answers of P(lapse | answer) - lambda_a, the derivative in logit lambda_a."""
-    return _sums(annotator, 1 - attentive - h.lapse[annotator], len(h.lapse))
+    return sums(annotator, 1 - attentive - h.lapse[annotator], len(h.lapse))
 
 
 def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Floats]:
@@ -357,10 +357,10 @@ def log_density(data: Data, x: Latent, theta: Floats) -> tuple[float, Latent, Fl
     d, s, k = data.shape
     taste, wobble = h.sd["taste"], h.sd["wobble"]
     choices, anchors = _choice_slopes(data, parts, h), _anchor_slopes(data, parts, h)
-    by_y = choices.by_y + _sums(data.anchors, anchors.by_eta, d * s * k)
+    by_y = choices.by_y + sums(data.anchors, anchors.by_eta, d * s * k)
     by_items = by_y.reshape(d, s, k)
-    by_w = -_sums(data.anchor_pair, anchors.by_eta, d * s).reshape(d, s)
-    by_t = -_sums(data.anchor_annotator, anchors.by_eta, data.n_annotators)
+    by_w = -sums(data.anchor_pair, anchors.by_eta, d * s).reshape(d, s)
+    by_t = -sums(data.anchor_annotator, anchors.by_eta, data.n_annotators)
     items = _equicorrelated(parts.u, data.has_item, h.sd["item"], h.sd["offset"])
     people = _equicorrelated(
         x.thresholds[None], data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD
@@ -456,7 +456,9 @@ class Curvature(NamedTuple):
     blocks: Floats
     """(D, n, n)"""
     border: Floats
-    """(D, n, A)"""
+    """(D, n, S); 0 for unused places."""
+    place: Integers
+    """(D, S) annotator of each place; 0 for unused ones."""
     people: Floats
     """(A, A)"""
 
@@ -476,11 +478,12 @@ def curvature(data: Data, x: Latent, theta: Floats) -> Curvature:
     answers, slope, _ = anchor_answers(data, parts.eta, h)
     _, attentive = _mixed(np.exp(answers.value), random_answer(data), h, person)
     by_eta = attentive * slope**2 * answers.curvature
-    c = _sums(data.anchors, by_eta, d * s * k).reshape(d, s, k)
+    c = sums(data.anchors, by_eta, d * s * k).reshape(d, s, k)
     g[:, :, range(k), range(k)] += c
     people = _precisions(data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
-    people[range(a), range(a)] += _sums(person, by_eta, a)
-    return Curvature(_blocks(data, g, c, h), _border(data, c, h), people)
+    people[range(a), range(a)] += sums(person, by_eta, a)
+    place = np.maximum(data.annotator_of_slot, 0)
+    return Curvature(_blocks(data, g, c, h), _border(data, c, h), place, people)
 
 
 def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
@@ -496,7 +499,7 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
             entry = -best[i] * best[j] + (best[i] if i == j else 0)
             if i and j:
                 entry = entry - worst[i - 1] * worst[j - 1] + (worst[i - 1] if i == j else 0)
-            total += _sums((pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total))
+            total += sums((pair[i] * k + place[i]) * k + place[j], attentive * entry, len(total))
     return total.reshape(d, s, k, k)
 
 
@@ -520,17 +523,15 @@ def _blocks(data: Data, g: Floats, c: Floats, h: Hyper) -> Floats:
 
 
 def _border(data: Data, c: Floats, h: Hyper) -> Floats:
-    """Return (D, n, A) minus the mixed second derivatives of groups and thresholds."""
+    """Return (D, n, S) minus the mixed second derivatives of groups and thresholds."""
     d, s, k = data.shape
     taste, wobble = h.sd["taste"], h.sd["wobble"]
-    border = np.zeros((d, data.block_size, data.n_annotators))
-    rows = np.arange(d)
+    border = np.zeros((d, data.block_size, s))
     for slot in range(s):
         b, w = slice(k * (slot + 1), k * (slot + 2)), k * (s + 1) + slot
-        who = np.maximum(data.annotator_of_slot[:, slot], 0)
-        border[rows, :k, who] -= c[:, slot]
-        border[rows, b, who] -= taste * c[:, slot]
-        border[rows, w, who] += wobble * c[:, slot].sum(axis=1)
+        border[:, :k, slot] = -c[:, slot]
+        border[:, b, slot] = -taste * c[:, slot]
+        border[:, w, slot] = wobble * c[:, slot].sum(axis=1)
     return border
 
 

@@ -33,6 +33,12 @@ DECIMALS = 4
 MIN_AGREEMENT = 0.5
 """Correlation of anchors with scores within groups below which absolute scores are refused."""
 LIMITS = (0.025, 0.975)
+BATCHES = 20
+"""Batches of consecutive draws, from whose means the Monte-Carlo error is computed."""
+ERROR_NOTE = (
+    "Monte-Carlo error of the absolute scores (root mean square): {error:.4f}; by about as much they depend "
+    "on the seed and on the names"
+)
 CORRELATIONS = ("pearson", "spearman", "rank_spearman")
 """Pearson's r and Spearman's rho over all items, and the mean of the latter within groups."""
 SD_TITLES = {
@@ -68,6 +74,8 @@ class AbsoluteScale:
     sds: Mapping[str, Estimate]
     lapses: Mapping[str, Estimate]
     """Share of random answers of each annotator."""
+    monte_carlo_error: float
+    """Standard error of the scores as means of draws: root mean square over the items."""
     agreement: Estimate = field(default_factory=lambda: Estimate(math.nan))
     """Mean correlation (Spearman) of answers to anchors with the published scores within groups."""
     notes: tuple[str, ...] = ()
@@ -115,6 +123,7 @@ class AbsoluteScale:
             "sds": {name: value.document() for name, value in self.sds.items()},
             "lapses": {name: value.document() for name, value in self.lapses.items()},
             "groups": {name: value.document() for name, value in self.groups.items()},
+            "monte_carlo_error": self.monte_carlo_error,
             "notes": list(self.notes),
             "signature": dict(self.signature),
         }
@@ -194,6 +203,7 @@ def absolute_scale(
     notes = [*notes, *study.notes, *_draw_notes(posterior)]
     notes += [agreement.reason] if math.isnan(agreement.value) else []
     scale = _summarised(study, posterior, of_items)
+    notes.append(note(ERROR_NOTE, error=scale.monte_carlo_error))
     return replace(scale, agreement=agreement, notes=tuple(notes), signature=signature)
 
 
@@ -224,7 +234,20 @@ def _summarised(study: Study, posterior: Posterior, published: Floats) -> Absolu
         ratio=_estimate(posterior.sd["offset"] / posterior.sd["item"]),
         sds={name: _estimate(values) for name, values in posterior.sd.items()},
         lapses=dict(zip(study.annotators, map(_estimate, posterior.lapse.T), strict=True)),
+        monte_carlo_error=_monte_carlo_error(h),
     )  # fmt: skip
+
+
+def _monte_carlo_error(draws: Floats) -> float:
+    """Return the root mean square over columns of the standard error of the mean of (R, N) dependent draws.
+
+    It is that of the means of `BATCHES` batches of consecutive draws; NaN for fewer than two draws each.
+    """
+    size = len(draws) // BATCHES
+    if size < 2:
+        return math.nan
+    means = draws[: BATCHES * size].reshape(BATCHES, size, -1).mean(axis=1)
+    return float(np.sqrt(means.var(axis=0, ddof=1).mean() / BATCHES))
 
 
 def _all_correlations(study: Study, h: Floats, score: Floats) -> dict[str, Floats]:

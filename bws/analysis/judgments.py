@@ -85,6 +85,10 @@ class ReliabilitySettings:
     )  # fmt: skip
     seed: int = option(0, "Random seed.", bounds=(0, MAX_SEED), metavar="S")
 
+    def __post_init__(self) -> None:
+        if self.dialogues and not self.absolute:
+            raise ValueError("--dialogues requires --absolute")
+
 
 def _agreement(answers: Answers) -> Agreement:
     from bws.chance_agreement import agreement

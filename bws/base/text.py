@@ -45,8 +45,10 @@ TOML_LOCATION = re.compile(r" \(at line (\d+), column \d+\)$")
 TEMPORARY = ".bws.part"
 """Suffix of temporary files, not used by other programs."""
 FORGOTTEN = 3600.0
-MAX_SCANNED_FILES = 1000
 """Age in seconds of a temporary file that is considered abandoned by a killed process."""
+MAX_SCANNED_FILES = 1000
+SAMPLES = ("giccs-sample", "giccs-sample-en", "csts-sample")
+"""Names of samples in the package, which only some commands read without a copy."""
 
 log = logging.getLogger(__name__)
 _looked: dict[Path, float] = {}
@@ -79,7 +81,9 @@ def read_bytes(path: Source) -> bytes:
     except InputError:
         raise
     except FileNotFoundError:
-        raise InputError(Problem(name, None, f"no such file{_similar_file(Path(name))}")) from None
+        remedy = f"; giccs data copy {name} writes its files" if name in SAMPLES else ""
+        remedy = remedy or _similar_file(Path(name))
+        raise InputError(Problem(name, None, f"no such file{remedy}")) from None
     except IsADirectoryError:
         raise InputError(Problem(name, None, "is a directory; expected a file")) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

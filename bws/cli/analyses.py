@@ -51,7 +51,8 @@ def judgments_command(name: str, analysis: Analysis) -> Command:
     ) -> None:  # fmt: skip
         if paragraph and by:
             raise click.UsageError("--paragraph cannot be combined with --by")
-        settings = analysis.settings(**_taken(values, declarations(analysis.settings)))
+        with arguments():
+            settings = analysis.settings(**_taken(values, declarations(analysis.settings)))
         given = vars(settings) | _taken(values, _flags(analysis))
         flags = [name for name in analysis.also if given[name]]
         further = dict.fromkeys(each for flag in flags for each in analysis.also[flag].analyses)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from bws.base.commands import Console, command
 from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Number
@@ -167,6 +168,14 @@ def _check_together(name: str, value: object, other_name: str, other: object) ->
     """Raise UsageError if only one of two options is given."""
     if (value is None) != (other is None):
         raise click.UsageError(f"{name} and {other_name} must be used together")
+
+
+def _check_unused(required: str, *names: str) -> None:
+    """Raise UsageError for given options that have no effect without another one."""
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} requires {required}")
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
@@ -368,6 +377,10 @@ def simulate(
     from bws.simulation import simulate as simulated
 
     _check_together("--anchors", anchors, "--anchors-output", anchors_output)
+    if not anchor_designs:
+        _check_unused("--anchor-designs", "studies")
+    if not anchors and not anchor_designs:
+        _check_unused("--anchors or --anchor-designs", "offset_sd", "slider_sd")
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
     plan = read_plan(anchors, design) if anchors else ()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bws.base.progress import tracked
 from bws.design.balance import (
     ExchangeRules,
     exchange,
@@ -56,7 +57,7 @@ def fresh_rounds(
     _check_sizes(first, rounds)
     constraints = Constraints(first.items, first.group_of_item, keep_apart, ())
     members = [first.members]
-    for number in range(2, rounds + 1):
+    for number in tracked(range(2, rounds + 1), "rounds", rounds - 1):
         rng = np.random.Generator(np.random.PCG64([seed, number]))
         repeated = make_tuples(items, k, seed=int(rng.integers(2**31)), **settings)
         members.append(_without_repeats(first, np.concatenate(members), repeated, constraints, rng))

@@ -315,6 +315,8 @@ def _careful(
             lines.append(start)
         else:
             message = f"{len(row)} fields; expected {width}, as in the first row"
+            if separator == "," and width > 1 and any(row[width:]):
+                message += "; put texts with commas in double quotes"
             problems.append(Problem(name, start, message))
     columns = list(zip(*field_rows, strict=True)) or [()] * width
     schema = dict.fromkeys(names, pl.String)

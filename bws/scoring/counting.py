@@ -143,22 +143,43 @@ def smoothed_logit_of_values(
         df=error.df,
         stderr_method="clustered counts",
         covariance=ErrorCovariance(
-            partial(cluster_products, items, influence, n=len(appearances)), known
+            partial(cluster_products, items, influence, group_of=judgments.group_of),
+            known,
+            partial(squared_products, items, influence),
         ),
     )
 
 
-def cluster_products(items: Integers, influence: Floats, labels: Integers, n: int) -> Any:
-    """Return sparse (n, n) sums over clusters of products of the influences on two items.
+def cluster_products(
+    items: Integers, influence: Floats, labels: Integers, group_of: Integers
+) -> Any:
+    """Return sparse (N, N) sums over clusters of products of the influences on two items of a group.
 
-    items, influence: as in `squared_cluster_sums`. labels: (J,) clusters.
+    items, influence: as in `squared_cluster_sums`. labels: (J,) clusters. group_of: (N,).
     """
+    rows = np.repeat(labels, items.shape[1]) * (int(group_of.max()) + 1) + group_of[items.ravel()]
+    distinct_rows = np.unique(rows, return_inverse=True)[1]
+    sums = _cluster_sums(items, influence, distinct_rows, len(group_of))
+    return (sums.T @ sums).tocsr()
+
+
+def squared_products(items: Integers, influence: Floats, labels: Integers, weight: Floats) -> float:
+    """Return the sum over all pairs of items, also of different groups, of the squares of their products.
+
+    weight: (N,) factors of the influences on each item. Other arguments as in `cluster_products`.
+    """
+    rows = np.repeat(labels, items.shape[1])
+    sums = _cluster_sums(items, influence * weight[items], rows, len(weight))
+    smaller = sums @ sums.T if sums.shape[0] < sums.shape[1] else sums.T @ sums
+    return float((smaller.data**2).sum())
+
+
+def _cluster_sums(items: Integers, influence: Floats, rows: Integers, n: int) -> Any:
+    """Return sparse (C, n) sums of influences; rows: (J K,) the row of each."""
     from scipy.sparse import coo_array
 
-    rows = np.repeat(labels, items.shape[1])
-    shape = (int(labels.max(initial=-1)) + 1, n)
-    sums = coo_array((influence.ravel(), (rows, items.ravel())), shape=shape).tocsr()
-    return (sums.T @ sums).tocsr()
+    shape = (int(rows.max(initial=-1)) + 1, n)
+    return coo_array((influence.ravel(), (rows, items.ravel())), shape=shape).tocsr()
 
 
 def extreme_ends(utility: Floats, stderr: Floats, appearances: Numbers, t: Floats) -> Floats:

@@ -26,9 +26,22 @@ class ErrorCovariance:
     """Covariance of the errors of N utilities that were estimated from J judgments."""
 
     between: Callable[[Integers], Any]
-    """(J,) cluster labels -> sparse (N, N) sums over clusters of products of influences on two utilities."""
+    """(J,) cluster labels -> sparse (N, N) sums over clusters of products of influences on two utilities.
+
+    0 for items that are not compared, of different groups or sets connected by judgments.
+    """
     known: Any
     """Sparse (N, N) covariance without estimation error."""
+    squared: Callable[[Integers, Floats], float] | None = None
+    """(J,) cluster labels, (N,) weights of the influences -> sum of the squares of the products of all pairs,
+    also of items that are not compared; None if these are independent."""
+
+    def sum_of_squares(self, labels: Integers, weight: Floats) -> float:
+        """Return the sum of the squares of all products of influences that are weighted by item."""
+        if self.squared:
+            return self.squared(labels, weight)
+        products = self.between(labels).tocoo()
+        return float(((products.data * weight[products.row] * weight[products.col]) ** 2).sum())
 
 
 @dataclass(frozen=True, eq=False)

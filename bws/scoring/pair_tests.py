@@ -129,13 +129,12 @@ def _pooled_df(covariance: ErrorCovariance, clusters: Clusters, known: Integers)
     The trace of S has d tr(Σ)² / tr(Σ²), where tr(Σ²) is estimated without bias for normal values (Srivastava
     2005, J. Japan Statist. Soc. 35). At least d.
     """
-    from scipy.sparse import diags_array
-
-    squares = covariance.between(np.arange(len(clusters.rows))).diagonal()[known]
-    scale = diags_array(1 / np.sqrt(np.where(squares > 0, squares, np.inf)))
-    products = scale @ covariance.between(clusters.rows)[known][:, known] @ scale
+    squares = covariance.between(np.arange(len(clusters.rows))).diagonal()
+    weight = np.zeros(len(squares))
+    weight[known] = 1 / np.sqrt(np.where(squares > 0, squares, np.inf)[known])
     d = int(clusters.rows.max())
-    trace, square = products.diagonal().sum() / d, (products.data**2).sum() / d**2
+    trace = (covariance.between(clusters.rows).diagonal() * weight**2).sum() / d
+    square = covariance.sum_of_squares(clusters.rows, weight) / d**2
     unbiased = d**2 / ((d - 1) * (d + 2)) * (square - trace**2 / d)
     return float(max(d, d * trace**2 / unbiased)) if unbiased > 0 else MAX_T_DF
 

@@ -262,7 +262,8 @@ def _covariance_of_means(
         weight = np.where((item_of >= 0) & (variance >= 0), np.sqrt(ratio) / tuples, 0)
     items = design.members
     influence = np.where(weight[items] > 0, (values - mean[items]) * weight[items], 0)
-    return cluster_products(np.maximum(item_of, 0)[items], influence, design.tuple_of, n)
+    one_group = np.zeros(n, dtype=np.int64)
+    return cluster_products(np.maximum(item_of, 0)[items], influence, design.tuple_of, one_group)
 
 
 def _of_people(column: Floats, item_of: Integers, n: int) -> Floats:

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from bws.base.progress import tracked
 from bws.records import CanonicalJudgments
 from bws.scoring.methods import METHODS, Fit, Floats, Integers, Method, Utilities, logistic
 
@@ -164,7 +165,7 @@ def _run_passes(
     winner, loser = judgments.comparisons()
     play = _make_pass_runner(winner.ravel(), loser.ravel(), n, rng)
     judged_items = np.unique(judgments.judged_items)
-    for pass_number in range(1, passes + 1):
+    for pass_number in tracked(range(1, passes + 1), "passes", passes):
         rate = LEARNING_RATE / pass_number
         for current in play(update, state, rate):
             if pass_number > passes // 2:

@@ -102,10 +102,12 @@ class Benchmark:
         stated later. Effects of the language on a result, such as the prompt template, are in the result's
         signature. Absolute scores are excluded as well; `with_target` makes them the scores.
         """
-        digest = hashlib.sha256()
-        for n, line in enumerate(sorted(map(_canonical, self.items))):
-            digest.update(f"\n{line}".encode() if n else line.encode())
-        return digest.hexdigest()
+        return _digest(map(_canonical, self.items))
+
+    @cached_property
+    def inputs_fingerprint(self) -> str:
+        """SHA-256 of the content without the scores: what predictions can depend on."""
+        return _digest(_canonical(item, without=("score", "absolute_score")) for item in self.items)
 
     @cached_property
     def dialogue_ids(self) -> tuple[str, ...]:
@@ -465,7 +467,11 @@ def _row(item: Item) -> dict[str, Any]:
     }
 
 
-def _canonical(item: Item) -> str:
-    left_out = ("language", "absolute_score")
-    content = {key: value for key, value in _row(item).items() if key not in left_out}
+def _digest(lines: Iterable[str]) -> str:
+    """Return the SHA-256 of lines in any order."""
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
+
+
+def _canonical(item: Item, without: Sequence[str] = ("language", "absolute_score")) -> str:
+    content = {key: value for key, value in _row(item).items() if key not in without}
     return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -219,8 +219,8 @@ def evaluate(
 
     MODEL is a hub id, a folder or a GGUF file, or KIND:NAME with KIND one of encoder, causal, seq2seq,
     static, chat, completions, embeddings, package, baseline (baseline:chance, baseline:char-ngram,
-    package:minilm, package:use-multilingual, package:smollm2), or python:MODULE:ATTRIBUTE, an object or a
-    function.
+    package:minilm, package:use-multilingual, package:glove-50d, package:smollm2, package:gemma3-270m), or
+    python:MODULE:ATTRIBUTE, an object or a function.
     NAME+STEP transforms the vectors of a model: whitening[:K], abtt[:K], pcr[:K], flow, first-last, words.
     Encoders compare pairs of utterances. Causal models answer multiple-choice questions, with and without the
     dialogue's history. A model trained by giccs csts train is a folder for --task csts, with the inputs of
@@ -410,7 +410,7 @@ def _note_other_runs(console: Console, recipe: str | None, runs: Sequence[Run]) 
 
 
 def _asks(plan: Sequence[PlannedJobs], library: _DataCache) -> list[EvaluationJob]:
-    """Return the jobs of each model, if supported."""
+    """Return the jobs with different results."""
     from giccs.evaluation.engines.local import EvaluationJob, distinct_jobs
 
     tasks_with_data = [
@@ -423,7 +423,6 @@ def _asks(plan: Sequence[PlannedJobs], library: _DataCache) -> list[EvaluationJo
         EvaluationJob(model, task, task_data, options)
         for opened, task, task_data in tasks_with_data
         for model, options in opened
-        if not task.refuses(model)
     )
 
 
@@ -459,12 +458,11 @@ def _jobs(
     options: ModelOptions,
     task_options: TaskOptions,
 ) -> list[JobGroup]:
-    """Return all models with all tasks."""
-    from giccs.evaluation.run import open_each_prompt, supported_tasks
+    """Return the models with their tasks."""
+    from giccs.evaluation.run import open_each_prompt, supported_jobs
 
     opened = open_each_prompt(models, options, note=console.note)
-    opened_tasks = supported_tasks([each.model for each in opened], tasks, task_options)
-    return [(opened, opened_tasks)]
+    return supported_jobs(opened, tasks, task_options, note=console.note)
 
 
 class _DataCache:

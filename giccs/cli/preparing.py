@@ -309,7 +309,7 @@ def select(
         ],
     }
     lines = [
-        f"{number:>4}  {source} / {domain}, {n_turns} turns"
+        f"{number:>4}  {f'{source} / {domain}, ' if source or domain else ''}{n_turns} turns"
         for (source, domain, n_turns), number in sorted(cells.items())
     ]
     decision_counts = ", ".join(f"{number} {decision}" for decision, number in counts.items())

@@ -92,7 +92,7 @@ class Agreement:
         reason = missing_ability_reason(model, PairModel, self.name)
         if reason or self.similarity == "cos":
             return reason
-        return f"has no vectors, which {self.name} requires for l2; use --similarity cos"
+        return f"has no vectors; {self.name} requires them for l2; use --similarity cos"
 
     def parameters(self, model: Any, data: SimilarityData) -> dict[str, Any]:
         """Return the settings that the metrics depend on, besides model, data and version."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple, cast
 
 from bws.base.frames import is_path
 from bws.base.problems import InputError, Problem
@@ -21,7 +22,7 @@ from giccs.models import (
 )
 from giccs.models.abilities import Model
 from giccs.progress import Progress, silent
-from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, open_tasks
+from giccs.tasks import DEFAULT_TASKS, Data, Task, TaskOptions, open_tasks, task_option_names
 
 
 class OpenedModel(NamedTuple):
@@ -146,17 +147,67 @@ def open_recipe(
     return groups
 
 
-def supported_tasks(
-    models: Sequence[Model], names: Sequence[str], options: TaskOptions
-) -> list[Task]:
-    """Open the tasks of these names, which all models must support, or else the default tasks.
+def supported_jobs(
+    opened: Sequence[OpenedModel],
+    names: Sequence[str],
+    options: TaskOptions,
+    *,
+    note: Callable[[str], None] = lambda message: None,
+) -> list[JobGroup]:
+    """Return each model with the tasks of these names, or else with those default tasks that it supports.
 
-    Raises InputError for models that do not support a named task, or any of the default tasks.
+    A named task, or an option of a task, that only some of the models support applies to these, with a note
+    about each of the others. Raises InputError for models without a supported task, and for named tasks and
+    options that no model supports.
     """
     tasks = [task for name in names or DEFAULT_TASKS for task in open_tasks(name, options)]
-    unsuitable = [model for model in models if all(task.refuses(model) for task in tasks)]
-    check_supported(models if names else unsuitable, tasks)
-    return tasks
+    supported: list[list[Task]] = [[] for _ in opened]
+    notes: list[str] = []
+    problems: list[Problem] = []
+    for task in tasks:
+        refusals: list[Problem] = []
+        for each, of_model in zip(opened, supported, strict=True):
+            variant, omitted = _supported_variant(task, each.model)
+            of_model += [variant] if variant else []
+            if omitted and (variant or names):
+                reason = task.refuses(each.model)
+                refusals.append(Problem(each.model.name, None, reason))
+                notes.append(
+                    f"{each.model.name}: {reason.partition(';')[0]}; evaluated without {omitted}"
+                )
+        problems += refusals if len(refusals) == len(opened) else []
+    unsuitable = [
+        each.model for each, of_model in zip(opened, supported, strict=True) if not of_model
+    ]
+    if problems := [*problems, *_unsupported_problems(unsuitable, tasks)]:
+        raise InputError(dict.fromkeys(problems))
+    for message in dict.fromkeys(notes):
+        note(message)
+    return [([each], of_model) for each, of_model in zip(opened, supported, strict=True)]
+
+
+def _supported_variant(task: Task, model: Model) -> tuple[Task | None, str]:
+    """Return the task without the fewest options that the model refuses, if any, and what is omitted."""
+    reason = task.refuses(model)
+    if not reason:
+        return task, ""
+    defaults = _other_defaults(task)
+    for n_omitted in range(1, len(defaults) + 1):
+        for omitted in combinations(defaults, n_omitted):
+            variant = replace(cast(Any, task), **{name: defaults[name] for name in omitted})
+            if not variant.refuses(model):
+                return variant, UnsupportedOptionError(model.name, reason, *omitted).flags
+    return None, f"--task {task.name}"
+
+
+def _other_defaults(task: Any) -> dict[str, Any]:
+    """Return the default of each option of a task with another value, except the history, its condition."""
+    defaults = {each.name: each.default for each in fields(task)} if is_dataclass(task) else {}
+    return {
+        name: defaults[name]
+        for name in task_option_names(task.name)
+        if name in defaults and name != "history" and getattr(task, name) != defaults[name]
+    }
 
 
 def check_supported(models: Sequence[Model], tasks: Sequence[Task]) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.stats.estimates import Estimate
 from bws.stats.multiple_tests import benjamini_hochberg, holm
 from giccs.measures.clusters import Clusters
@@ -91,7 +92,7 @@ def spearman_pairs(
     n_dialogues = int(dialogue.max()) + 1
     models = [
         spearman_replicates(prediction, score, dialogue, clusters=clusters)
-        for prediction in predictions
+        for prediction in tracked(predictions, "models", len(predictions))
     ]
     compared = pairs or all_pairs(len(models))
     return _adjusted(
@@ -103,7 +104,7 @@ def spearman_pairs(
                 target,
                 len(compared),
             )
-            for pair in compared
+            for pair in tracked(compared, "pairs of models", len(compared))
         ]
     )
 
@@ -120,11 +121,14 @@ def within_dialogue_pairs(
 
     A pair is compared over the dialogues where the rho of both is defined.
     """
-    rho = [within_dialogue_correlations(prediction, score, dialogue) for prediction in predictions]
+    rho = [
+        within_dialogue_correlations(prediction, score, dialogue)
+        for prediction in tracked(predictions, "models", len(predictions))
+    ]
     compared, sizes = pairs or all_pairs(len(rho)), np.bincount(dialogue)
     estimates = [
         within_dialogue_difference(rho[first], rho[second], sizes, clusters=clusters)
-        for first, second in compared
+        for first, second in tracked(compared, "pairs of models", len(compared))
     ]
     return _adjusted(
         [
@@ -150,7 +154,7 @@ def accuracy_pairs(
     compared = pairs or all_pairs(len(correct))
     estimates = [
         paired_accuracies(correct[first], correct[second], clusters=clusters)
-        for first, second in compared
+        for first, second in tracked(compared, "pairs of models", len(compared))
     ]
     return _adjusted(
         [

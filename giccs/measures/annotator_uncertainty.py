@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bws.base.notes import note
 from bws.base.problems import InputError, Problem
+from bws.base.progress import tracked
 from bws.records import Judgments
 from bws.stats.clusters import few_clusters_note, too_few_clusters_note
 from bws.stats.estimates import Estimate
@@ -90,7 +91,7 @@ def correlations_over_annotators(
         or _single_annotator_reason(without)
     )
     estimates = []
-    for prediction in predictions:
+    for prediction in tracked(predictions, "models", len(predictions)):
         variances = (
             {}
             if no_interval_reason
@@ -172,7 +173,7 @@ def _scores_without_annotator(judged_data: JudgedItems) -> Floats:
     """Return (A, N) counting scores of the items without each annotator; NaN for items without other
     judgments."""
     scores = np.empty((len(judged_data.canonical.annotators), len(judged_data.index)))
-    for annotator in range(len(scores)):
+    for annotator in tracked(range(len(scores)), "annotators", len(scores)):
         other_rows = np.flatnonzero(judged_data.canonical.annotator_of != annotator)
         counts = judged_data.canonical.select(other_rows).counts
         with np.errstate(invalid="ignore"):
@@ -206,7 +207,8 @@ def _variances_between_annotators(
     )
     variances = {}
     for name, statistic in WEIGHTED_CORRELATIONS.items():
-        values = np.array([statistic(prediction, score, dialogue)(weights) for score in without])
+        scores = tracked(without, "annotators", len(without))
+        values = np.array([statistic(prediction, score, dialogue)(weights) for score in scores])
         variances[name] = _variance_between(to_unbounded(values, CORRELATION_BOUNDS))
     return variances
 

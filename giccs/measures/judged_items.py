@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from bws.base.ids import normal_id
 from bws.base.notes import note
 from bws.base.problems import InputError, Problem
+from bws.base.progress import tracked
 from bws.components import components
 from bws.raw_agreement import item_disagreement
 from bws.records import CanonicalJudgments, Judgments
@@ -167,7 +168,10 @@ def _scoring_method(
     """Return the method and scale that reproduce the benchmark's scores; raise InputError if there are
     none."""
     benchmark_scores = np.array([item.score for item in benchmark.items])
-    expected = f"expected the judgments behind the scores of {benchmark.name}"
+    expected = (
+        f"expected the judgments behind the scores of {benchmark.name}; a benchmark with the scores of these "
+        "judgments: giccs score --scale unit, then giccs build"
+    )
     is_unjudged = (original_index < 0) | ~np.isin(
         original_index, judgments.tuples.members[judgments.tuple_of]
     )
@@ -327,7 +331,7 @@ class CountedItems:
         total = float(np.nansum(self.error))
         blocks = int(block_of.max(initial=-1)) + 1 if total > 0 else 0
         changes = np.zeros((blocks, len(self.score), 2))
-        for block in range(blocks):
+        for block in tracked(range(blocks), "annotators", blocks):
             error_without_block = components(
                 self.canonical, excluded_annotators=np.flatnonzero(block_of == block)
             ).error

@@ -37,6 +37,9 @@ DOCUMENT_TYPES: Mapping[str, Any] = {
 """Key of a result's JSON file -> type of its value."""
 Limits = Mapping[str, Mapping[str, Estimate]]
 """Name of a row that limits the numbers of models -> its numbers (`giccs.measures.absolute_ceiling`)."""
+INPUTS_KEY = "inputs_sha256"
+"""Key of the environment: digest of the data without scores, of tasks whose predictions depend on nothing
+else."""
 K = TypeVar("K")
 PREDICTIONS_DIGEST_KEY = "predictions_sha256"
 """Key of the Parquet file's digest in the JSON file."""
@@ -329,15 +332,35 @@ class Store:
     def _nearest(self, path: Path, signature: Signature) -> str:
         """Return the keys in which a signature differs from the most similar one of the same model and
         task."""
-        prefix = glob.escape(path.name.rpartition("--")[0])
-        differing_keys = {}
-        for path in sorted(self.folder.glob(f"{prefix}--*.json")):
-            with suppress(InputError):  # Damage is only reported when that result is required.
-                differing_keys[path] = _differing_keys(signature, _read_result(path).signature)
+        differing_keys = {
+            candidate: _differing_keys(signature, result.signature)
+            for candidate, result in self._neighbours(path)
+        }
         if not differing_keys:
             return "no result of this model and task"
         path = min(differing_keys, key=lambda candidate: len(differing_keys[candidate]))
         return f"the most similar is {path}, with different {', '.join(differing_keys[path])}"
+
+    def _neighbours(self, path: Path) -> Iterator[tuple[Path, Result]]:
+        """Yield the results of the same model and task with their paths."""
+        prefix = glob.escape(path.name.rpartition("--")[0])
+        for candidate in sorted(self.folder.glob(f"{prefix}--*.json")):
+            with suppress(InputError):  # Damage is only reported when that result is required.
+                yield candidate, _read_result(candidate)
+
+    def find_inputs(
+        self, model: str, task: str, signature: Signature, inputs: str
+    ) -> Result | None:
+        """Return a result, with its predictions, of the same inputs with other scores, if there is one.
+
+        inputs: digest of the data without scores. Everything else in the signature is equal.
+        """
+        for _, result in self._neighbours(self.path(model, task, signature)):
+            is_same = result.environment.get(INPUTS_KEY) == inputs
+            if is_same and _differing_keys(signature, result.signature) == ["data"]:
+                with suppress(InputError):
+                    return replace(result, predictions=self.predictions(result))
+        return None
 
     def add(self, result: Result) -> Path:
         """Store a result; return the path of its JSON file."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bws.base.notes import note
+from bws.base.progress import tracked
 from bws.base.tables import Cell, Column, ResultTable
 from bws.stats.estimates import Estimate
 from giccs.measures.comparison import paired_correlations
@@ -60,7 +61,8 @@ def history_table(results: Sequence[Result]) -> ResultTable | None:
             "intervals are paired, by omitting dialogues (jackknife)."
         )
     ]
-    for result, without in sorted(history_pairs(_defined(results)), key=_best_without_history):
+    pairs = sorted(history_pairs(_defined(results)), key=_best_without_history)
+    for result, without in tracked(pairs, "effects of the history", len(pairs)):
         difference, within = map(paired_difference(result, without).get, METRICS)
         values = [each.metrics[METRIC].value for each in (without, result)]
         if difference is None or math.isnan(difference.low):
@@ -134,7 +136,7 @@ def prompt_table(results: Sequence[Result]) -> ResultTable | None:
         if all(len(group.results) == 1 for group in models):
             continue
         models.sort(key=lambda group: -median(group.values))
-        rows += [_prompt_row(group, models) for group in models]
+        rows += [_prompt_row(group, models) for group in tracked(models, "prompts", len(models))]
         notes += [f"{history} history: {sentence}" for sentence in _order_sentences(models)]
     columns = [
         Column("model", "model"),

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from giccs.benchmark.items import Item
 from giccs.benchmark.languages import base_language
 from giccs.measures.clusters import CLUSTER_COLUMNS
 from giccs.measures.metrics import correlations, interval_signature, order_metrics, with_excluded
-from giccs.measures.results import Group, TaskOutput
+from giccs.measures.results import INPUTS_KEY, Group, TaskOutput
 from giccs.models.abilities import (
     LimitedModel,
     OrderedPairModel,
@@ -37,6 +37,9 @@ from giccs.tasks.history_encoding import (
     texts_of_pair,
 )
 from giccs.tasks.refusals import missing_ability_reason
+
+if TYPE_CHECKING:
+    import polars
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +77,13 @@ class PairwiseSTS:
     default_data: ClassVar[str] = SAMPLE
     read: ClassVar = staticmethod(read_benchmark)
 
+    @property
+    def setting(self) -> str:
+        """Short description of the history, if there is one: ``with history (mean)``."""
+        return {"": "", "joined": "with history"}.get(
+            self._encoding, f"with history ({self._encoding})"
+        )
+
     def refuses(self, model: Any) -> str:
         """Return why the model is unsuitable, with a remedy, or an empty string."""
         if not self._needs_vectors(model) or isinstance(model, VectorModel):
@@ -107,8 +117,6 @@ class PairwiseSTS:
         self, model: PairModel, benchmark: Benchmark, progress: Progress = silent
     ) -> TaskOutput:
         """Score every pair and compare the predictions with the scores."""
-        import polars
-
         benchmark = benchmark.in_language(self.language)
         items = benchmark.items
         if self._encoding == "speakers":
@@ -118,11 +126,30 @@ class PairwiseSTS:
         similarities = self._similarities(model, [item for item in shown if item], progress)
         by_order = np.full((len(items), similarities.shape[1]), np.nan)
         by_order[fits] = similarities
-        prediction = by_order.mean(axis=1)
-        orders = by_order if by_order.shape[1] > 1 else None
         is_own = not self._has_other_similarity(model)
         if self._encoding and is_own and _may_cut_unnoticed(model):
-            count_tokens(equal=_equal_pairs(items, prediction))
+            count_tokens(equal=_equal_pairs(items, by_order.mean(axis=1)))
+        return self._compared(benchmark, by_order, fits)
+
+    def compare_again(
+        self, predictions: polars.DataFrame, benchmark: Benchmark
+    ) -> TaskOutput | None:
+        """Compare predictions of the same inputs with other scores; None if one is missing."""
+        benchmark = benchmark.in_language(self.language)
+        row_of = {item_id: row for row, item_id in enumerate(predictions["item_id"])}
+        names = ORDERS if ORDERS[0] in predictions.columns else ("prediction",)
+        rows = [row_of[item.item_id] for item in benchmark.items]
+        by_order = predictions.select(names).to_numpy()[rows]
+        if np.isnan(by_order).any():  # of a pair that does not fit, or of a vector of zeros
+            return None
+        return self._compared(benchmark, by_order, np.ones(len(rows), dtype=bool))
+
+    def _compared(self, benchmark: Benchmark, by_order: np.ndarray, fits: np.ndarray) -> TaskOutput:
+        """Compare (N, orders) predictions with the scores; fits: (N,) whether the texts of an item fit."""
+        import polars
+
+        items, prediction = benchmark.items, by_order.mean(axis=1)
+        orders = by_order if by_order.shape[1] > 1 else None
         log.debug("%d pairs scored; measuring, %d resamples", len(items), self.resamples)
         groups = tuple(
             Group({attribute: value}, self._metrics(items, prediction, rows, fits))
@@ -133,7 +160,7 @@ class PairwiseSTS:
             metrics=self._metrics(items, prediction, range(len(items)), fits)
             | ({} if orders is None else self._order_metrics(items, orders, fits)),
             groups=groups,
-            environment=benchmark.provenance(),
+            environment={**benchmark.provenance(), INPUTS_KEY: benchmark.inputs_fingerprint},
             predictions=polars.DataFrame(
                 {
                     "item_id": [item.item_id for item in items],

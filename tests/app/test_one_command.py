@@ -133,6 +133,10 @@ def test_misspelt_words_get_a_suggestion(arguments, message):
             "judgements.csv: no such file; did you mean 'judgments.csv'?",
         ),
         (["score", "z"], "z: no such file\n"),
+        (
+            ["score", "giccs-sample"],
+            "giccs-sample: no such file; giccs data copy giccs-sample writes its files\n",
+        ),
         (["eval", "package:minlm"], "; did you mean 'package:minilm'?"),
         (["eval", "baseline:char-ngrm"], "; did you mean 'baseline:char-ngram'?"),
         (["eval", "--recipe", "giccs-papr"], "; did you mean 'giccs-paper'?"),

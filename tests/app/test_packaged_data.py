@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bws.base import text
 from giccs.benchmark import SAMPLES, read_benchmark
 from giccs.csts.task_data import read_task_data
 from giccs.evaluation.recipe import read_recipe
@@ -31,7 +32,7 @@ def test_everything_is_listed():
     listed = json.loads(data("list", "--json").stdout)["data"]
     kinds = {kind: [entry["name"] for entry in listed if entry["kind"] == kind]
              for kind in ("sample", "recipe", "settings")}  # fmt: skip
-    assert kinds["sample"] == ["giccs-sample", "giccs-sample-en", "csts-sample"]
+    assert kinds["sample"] == ["giccs-sample", "giccs-sample-en", "csts-sample"] == [*text.SAMPLES]
     assert kinds["recipe"] == RECIPES
     assert {"hits-tuples", "hits-conditions", "hits-verification"} <= {*kinds["settings"]}
     table = data("list").stdout

@@ -1,12 +1,14 @@
 """Files, plans and scores of anchors: what is refused, what is balanced, and the scale beside its truth."""
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from scipy.signal import lfilter
 from scipy.stats import ttest_ind
 
 from bws import cli
@@ -20,7 +22,7 @@ from bws.absolute.files import (
     write_plan,
 )
 from bws.absolute.regression import mean_regression
-from bws.absolute.scores import absolute_scale
+from bws.absolute.scores import _monte_carlo_error, absolute_scale
 from bws.absolute.simulation import simulate_anchors
 from bws.base.problems import InputError
 from bws.design import make_tuples
@@ -265,15 +267,29 @@ def test_a_careless_person_and_a_constant_one_are_found():
 
 def test_the_same_seed_gives_the_same_scores():
     judgments, simulated = study(n_groups=4)
-    first, second = (absolute_scale(judgments, Anchors(simulated.rows), draws=20) for _ in range(2))
+    first, second = (absolute_scale(judgments, Anchors(simulated.rows), draws=40) for _ in range(2))
     assert first.score.tolist() == second.score.tolist()
     assert first.document() == second.document()
     assert json.dumps(first.document())
 
 
+def test_monte_carlo_error_of_dependent_draws():
+    noise = np.random.default_rng(0).standard_normal((2000, 400))
+    draws = lfilter(
+        [1], [1, -0.5], noise, axis=0
+    )  # an autoregressive process, whose error is known
+    expected = 1 / (1 - 0.5) / np.sqrt(2000)
+    assert _monte_carlo_error(draws) == pytest.approx(expected, rel=0.05)
+    assert _monte_carlo_error(noise) == pytest.approx(1 / np.sqrt(2000), rel=0.05)
+    assert math.isnan(_monte_carlo_error(draws[:39]))
+    judgments, simulated = study(n_groups=4)
+    scale = absolute_scale(judgments, Anchors(simulated.rows), draws=40)
+    assert f"{scale.monte_carlo_error:.4f}" in scale.notes[-1]
+
+
 def test_absolute_scores_are_columns_of_scores(tmp_path):
     judgments, simulated = study(n_groups=4)
-    scale = absolute_scale(judgments, Anchors(simulated.rows), draws=20)
+    scale = absolute_scale(judgments, Anchors(simulated.rows), draws=40)
     scores = scale.added_to(score(judgments))
     write_scores(scores, tmp_path / "scores.csv")
     read = read_scores(tmp_path / "scores.csv")
@@ -337,3 +353,27 @@ def test_commands_from_plan_to_scores(tmp_path):
         < document["absolute"]["ceiling"]["value"]
         < 1
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "problem"),
+    [
+        (
+            "make_tuples",
+            "{items} -k 3 --tuples 9 --anchors mark --anchors-output p.csv",
+            "expected several",
+        ),
+        ("make_tuples", "{items} -k 3 --tuples 9 --anchors mark", "--anchors-output"),
+        ("simulate", "{items} --truth {items} --offset-sd 1", "--offset-sd requires --anchors"),
+        ("simulate", "{items} --truth {items} --studies 3", "--studies requires --anchor-designs"),
+        ("reliability", "{items} --dialogues {items}", "--dialogues requires --absolute"),
+    ],
+)
+def test_options_of_anchors_that_would_have_no_effect_are_refused(
+    tmp_path, name, arguments, problem
+):
+    items = tmp_path / "items.csv"
+    items.write_text("item\na\nb\nc\nd\ne\n")
+    done = CliRunner().invoke(getattr(cli, name), arguments.format(items=items).split())
+    assert done.exit_code == 2
+    assert problem in done.stderr

@@ -89,23 +89,25 @@ def test_curvature_without_lapses_is_that_of_differences_of_the_gradient(kind, k
         log_density(data, moved(x, direction, sign * step), theta)[1] for sign in (1, -1)
     )
     h = curvature(data, x, theta)
-    blocks = (h.blocks @ direction.blocks[:, :, None])[:, :, 0] + h.border @ direction.thresholds
-    people = np.einsum("dna,dn->a", h.border, direction.blocks) + h.people @ direction.thresholds
-    np.testing.assert_allclose(blocks, (below.blocks - above.blocks) / (2 * step), atol=1e-6)
-    np.testing.assert_allclose(
-        people, (below.thresholds - above.thresholds) / (2 * step), atol=1e-6
-    )
+    product = dense(h) @ np.concatenate([direction.blocks.ravel(), direction.thresholds])
+    difference = np.concatenate([
+        (below.blocks - above.blocks).ravel(), below.thresholds - above.thresholds
+    ]) / (2 * step)  # fmt: skip
+    np.testing.assert_allclose(product, difference, atol=1e-6)
 
 
 def dense(h):
     """The whole Hessian of blocks with a border."""
-    d, n, a = h.border.shape
+    d, n, s = h.border.shape
+    a = len(h.people)
     matrix = np.zeros((d * n + a, d * n + a))
     for group in range(d):
         rows = slice(group * n, (group + 1) * n)
         matrix[rows, rows] = h.blocks[group]
-        matrix[rows, d * n :] = h.border[group]
-        matrix[d * n :, rows] = h.border[group].T
+        for slot in range(s):
+            column = d * n + h.place[group, slot]
+            matrix[rows, column] += h.border[group, :, slot]
+            matrix[column, rows] += h.border[group, :, slot]
     matrix[d * n :, d * n :] = h.people
     return matrix
 

@@ -118,7 +118,7 @@ def test_every_problem_of_every_row_is_told_with_its_line(tmp_path):
         "6: item3 is empty; every row must have 3 items",
         "9: annotator 'w1' has judged this tuple in line 7; expected one judgment per annotator and tuple",
         "10: 4 fields; expected 8, as in the first row",
-        "11: 9 fields; expected 8, as in the first row",
+        "11: 9 fields; expected 8, as in the first row; put texts with commas in double quotes",
         "12: tuple_id is empty; expected in all rows or in none",
         "13: this tuple_id has another group or other items in line 7; expected the same",
         "14: this tuple_id has another group or other items in line 7; expected the same",

@@ -46,7 +46,7 @@ def test_rows_of_another_width_are_problems(first):
     assert (result, lines) == ([("1", "2"), ("7", "8")], [2, 5])
     assert problems == [
         "f:3: 1 fields; expected 2, as in the first row",
-        "f:4: 3 fields; expected 2, as in the first row",
+        "f:4: 3 fields; expected 2, as in the first row; put texts with commas in double quotes",
     ]
 
 

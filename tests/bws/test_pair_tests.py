@@ -11,7 +11,7 @@ from bws import score
 from bws.design import make_tuples
 from bws.scoring.choice import connected_labels
 from bws.scoring.clustering import cluster_judgments
-from bws.scoring.counting import SMOOTHED_COUNTING, cluster_products
+from bws.scoring.counting import SMOOTHED_COUNTING, cluster_products, squared_products
 from bws.scoring.methods import ErrorCovariance
 from bws.scoring.pair_tests import (
     LEVEL,
@@ -112,24 +112,18 @@ def test_pooled_degrees_of_freedom_count_independent_differences_of_annotators()
     rng, known = np.random.default_rng(0), np.arange(len(ITEMS))
     tastes = rng.standard_normal((20, len(ITEMS)))
     shared = rng.standard_normal(20)[:, None] * rng.standard_normal(len(ITEMS))
-    independent, equal = (
-        _pooled_df(
-            ErrorCovariance(
-                partial(
-                    cluster_products,
-                    clusters.items,
-                    each[clusters.rows[:, None], clusters.items],
-                    n=len(ITEMS),
-                ),
-                known=None,
-            ),
-            clusters,
-            known,
-        )
-        for each in (tastes, shared)
-    )
-    assert 100 < independent < 400  # 19 times 12 is 228
-    assert 19 <= equal < 22
+
+    def pooled_df(values, group_of, is_compared_only):
+        influence = values[clusters.rows[:, None], clusters.items]
+        squared = None if is_compared_only else partial(squared_products, clusters.items, influence)
+        between = partial(cluster_products, clusters.items, influence, group_of=group_of)
+        return _pooled_df(ErrorCovariance(between, None, squared), clusters, known)
+
+    for values, low, high in ((tastes, 100, 400), (shared, 19, 22)):  # 19 times 12 is 228
+        one_group = pooled_df(values, np.zeros(len(ITEMS), int), is_compared_only=True)
+        assert low <= one_group < high
+        # Items of different groups are not compared, but annotators may differ in all in the same way.
+        assert pooled_df(values, known, is_compared_only=False) == pytest.approx(one_group)
 
 
 def test_equal_items_rarely_differ():

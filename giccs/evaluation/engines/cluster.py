@@ -29,7 +29,7 @@ from typing import Any
 
 from bws.base.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
-from giccs.evaluation.engines.local import EvaluationJob
+from giccs.evaluation.engines.local import EvaluationJob, find_existing
 from giccs.evaluation.engines.worker import THREAD_VARIABLES, Worker, WorkerReply
 from giccs.evaluation.task_results import environment, signature_of
 from giccs.measures.results import Result, Store, digest
@@ -68,8 +68,9 @@ def run_on_ray(
     """
     pending: list[IndexedJob] = []
     for index, job in enumerate(jobs):
-        if stored_result := None if force else job.find_result(store):
-            note(f"{job}: existing result")
+        stored_result, origin = find_existing(job, None if force else store)
+        if stored_result:
+            note(f"{job}{origin}")
             yield index, stored_result
         else:
             pending.append((index, job))

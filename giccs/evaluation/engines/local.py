@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from traceback import clear_frames
 
 from bws.base.problems import InputError, Problem
@@ -32,7 +32,8 @@ class EvaluationJob:
     """Options of the model, for opening it in another process."""
 
     def __str__(self) -> str:
-        return f"{self.model.name}: {self.task.name}"
+        setting = getattr(self.task, "setting", "")
+        return f"{self.model.name}: {self.task.name}{setting and f', {setting}'}"
 
     def find_result(self, store: Store) -> Result | None:
         """Return the stored result, if it exists, the content of the model is known, and no input was cut
@@ -46,6 +47,32 @@ class EvaluationJob:
         )  # fmt: skip
         result = store.find(self.model.name, self.task.name, signature)
         return None if result and _may_be_cut(result, self.model) else result
+
+    def find_predictions(self, store: Store) -> Result | None:
+        """Return the result of stored predictions for the same inputs, which were compared with other scores.
+
+        It is stored. None if there are none, if the content of the model is unknown, or if the predictions of
+        the task can depend on the scores.
+        """
+        inputs = getattr(self.data, "inputs_fingerprint", "")
+        compare_again = getattr(self.task, "compare_again", None)
+        if not inputs or not compare_again or self.model.identity.get("revision", "") is None:
+            return None
+        signature = signature_of(self.task, self.model, self.data)
+        stored = store.find_inputs(self.model.name, self.task.name, signature, inputs)
+        output = compare_again(stored.predictions, self.data) if stored else None
+        if not stored or not output:
+            return None
+        result = replace(
+            stored,
+            metrics=output.metrics,
+            groups=output.groups,
+            signature=signature,
+            environment={**stored.environment, **output.environment},
+            predictions=output.predictions,
+        )
+        store.add(result)
+        return result
 
 
 def _may_be_cut(result: Result, model: Model) -> bool:
@@ -70,6 +97,15 @@ def distinct_jobs(jobs: Iterable[EvaluationJob]) -> list[EvaluationJob]:
     return [ask for of_model in jobs_by_model.values() for ask in of_model.values()]
 
 
+def find_existing(job: EvaluationJob, store: Store | None) -> tuple[Result | None, str]:
+    """Return a stored result, or that of stored predictions, and the end of the note on the job."""
+    if store and (result := job.find_result(store)):
+        return result, ": existing result"
+    if store and (result := job.find_predictions(store)):
+        return result, ": existing predictions, compared with other scores"
+    return None, " ..."
+
+
 def run_locally(
     jobs: Iterable[EvaluationJob],
     store: Store | None,
@@ -88,8 +124,8 @@ def run_locally(
     problems: dict[Problem, None] = {}
     cause: BaseException | None = None
     for index, job in enumerate(jobs):
-        stored_result = job.find_result(store) if store and not force else None
-        note(f"{job}{': existing result' if stored_result else ' ...'}")
+        stored_result, origin = find_existing(job, store if not force else None)
+        note(f"{job}{origin}")
         try:
             result = stored_result or _evaluate(job, progress)
         except InputError as error:

@@ -269,7 +269,7 @@ def test_models_that_only_compare_and_models_that_cannot(tmp_path):
     )
     assert result.predictions["prediction"].to_list() == pytest.approx(list(expected))
     assert result.signature["setting"] == "own"
-    with pytest.raises(InputError, match=r"has no vectors, which word-similarity requires for l2"):
+    with pytest.raises(InputError, match=r"has no vectors; word-similarity requires them for l2"):
         check_supported([model], [distance])
 
     class Causal:

@@ -443,7 +443,7 @@ except EngineError as error:
     message = subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=True
     ).stdout
-    assert message.startswith("baseline:chance: pairwise-sts: not enough memory (")
+    assert message.startswith("baseline:chance: pairwise-sts, with history: not enough memory (")
     assert len(kept(tmp_path / "r")) == 1
 
 

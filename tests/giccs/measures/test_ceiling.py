@@ -253,6 +253,7 @@ def test_judgments_of_other_scores_are_refused_and_counted(sample, tuples):
     differ = sum(abs(by_id[item.utterance_id] - item.score) > 0.005 for item in sample.items)
     assert f"{differ} of 300 items have another score than that of counting (" in str(problem)
     assert "expected the judgments behind the scores of giccs-sample" in str(problem)
+    assert "giccs score --scale unit, then giccs build" in str(problem)
 
 
 def test_items_that_nobody_judged_are_named(sample):

@@ -3,16 +3,21 @@
 import json
 import math
 import os
+from dataclasses import replace
 
+import numpy as np
+import polars
 import pytest
 
 from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.evaluation.run import run
+from giccs.evaluation.task_results import evaluate_task
 from giccs.measures.results import Store, digest
 from giccs.models import open_model
+from giccs.models.abilities import OrderedPairModel
 from giccs.report import report
-from giccs.tasks.pairwise import PairwiseSTS
+from giccs.tasks.pairwise import ORDERS, PairwiseSTS
 
 
 @pytest.fixture
@@ -54,6 +59,82 @@ def test_what_stands_is_not_computed_again_unless_forced(benchmark, tmp_path):
     kept = ["existing result" in note for note in notes]
     assert kept == [False, True, False, False]
     assert len(list(store.results())) == 2
+
+
+class Reversing(OrderedPairModel):
+    """A model whose similarity depends on the order of the texts, which counts its pairs."""
+
+    name = "reversing"
+
+    def __init__(self, revision="1"):
+        self.identity = {"kind": "test", "revision": revision}
+        self.pairs = 0
+
+    def environment(self):
+        return {}
+
+    def order_scores(self, left, right, progress):
+        self.pairs += len(left)
+        lengths = [(len(a) % 17, len(b) % 13) for a, b in zip(left, right, strict=True)]
+        return np.array([(a / (1 + b), b / (1 + a)) for a, b in lengths])
+
+
+def rescored(benchmark, add=0.0):
+    """Return a benchmark with its items in another order and with other scores."""
+    items = [replace(item, score=1 - item.score / 2 + add) for item in reversed(benchmark.items)]
+    return replace(benchmark, name="rescored", items=tuple(items))
+
+
+def test_predictions_are_compared_with_other_scores_without_the_model(benchmark, tmp_path):
+    store, model, notes = Store(tmp_path / "r"), Reversing(), []
+    tasks = [PairwiseSTS(resamples=5), PairwiseSTS("with", resamples=5)]
+    list(run([model], tasks, benchmark, store))
+    n_pairs = model.pairs
+    assert n_pairs
+    reused = list(run([model], tasks, rescored(benchmark), store, note=notes.append))
+    assert model.pairs == n_pairs
+    assert all("existing predictions" in note for note in notes)
+    for task, result in zip(tasks, reused, strict=True):
+        computed = evaluate_task(task, Reversing(), rescored(benchmark))
+        assert result.document()["sha256"] == computed.document()["sha256"]
+        assert store.predictions(result).equals(computed.predictions)
+        assert result.environment["data"] == "rescored"
+        assert store.find(result.model, result.task, result.signature) == result
+    notes.clear()
+    list(run([model], tasks, rescored(benchmark), store, note=notes.append))
+    assert all("existing result" in note for note in notes)
+
+
+def test_predictions_of_other_inputs_models_and_settings_are_not_used(benchmark, tmp_path):
+    store, task = Store(tmp_path / "r"), PairwiseSTS(resamples=5)
+    list(run([Reversing()], [task], benchmark, store))
+    other = rescored(benchmark)
+    first = other.items[0]
+    other_text = replace(other, items=(replace(first, utterance="x"), *other.items[1:]))
+    cases = {
+        "text": (Reversing(), task, other_text),
+        "items": (Reversing(), task, other.first(2)),
+        "model": (Reversing("2"), task, other),
+        "unknown content": (Reversing(None), task, other),
+        "history": (Reversing(), PairwiseSTS("with", resamples=5), other),
+        "force": (Reversing(), task, rescored(benchmark, add=-0.1)),
+    }
+    for name, (model, asked, data) in cases.items():
+        list(run([model], [asked], data, store, force=name == "force"))
+        assert model.pairs, name
+
+
+def test_damaged_or_incomplete_predictions_are_computed_again(benchmark, tmp_path):
+    store, model, task = Store(tmp_path / "r"), Reversing(), PairwiseSTS(resamples=5)
+    (result,) = run([model], [task], benchmark, store)
+    (table,) = (tmp_path / "r").glob("*.parquet")
+    content = table.read_bytes()
+    table.write_bytes(content[:-9])
+    n_pairs = model.pairs
+    list(run([model], [task], rescored(benchmark), store))
+    assert model.pairs > n_pairs
+    incomplete = result.predictions.with_columns(**dict.fromkeys(ORDERS, polars.lit(math.nan)))
+    assert task.compare_again(incomplete, benchmark) is None
 
 
 def test_a_result_whose_predictions_were_deleted_is_computed_again(benchmark, tmp_path):

@@ -8,8 +8,9 @@ from bws.base.problems import InputError
 from giccs.benchmark import read_benchmark
 from giccs.cli.evaluation import evaluate
 from giccs.csts.cli.answers import answers
-from giccs.evaluation.run import open_each_prompt
+from giccs.evaluation.run import open_each_prompt, supported_jobs
 from giccs.models import ModelOptions, check_server_options, open_model
+from giccs.tasks import TaskOptions, open_tasks
 from giccs_app.judging.cli import judge
 
 from ..deferred import requires
@@ -137,6 +138,50 @@ def test_a_model_without_prompts_is_evaluated_once(plain_encoder, tmp_path):
     assert done.exit_code == 0, done.output
     assert "baseline:chance: supports no prompts; evaluated without --prompt" in done.stderr
     assert done.stderr.count("baseline:chance: pairwise-sts ...") == 1
+
+
+TASK_OPTIONS = {
+    "--history-encoding": ({"history": "both", "history_encoding": ("mean",)}, "pairwise-sts"),
+    "--similarity": ({"similarity": "l2"}, "pairwise-sts"),
+    "--similarity of rated pairs": ({"similarity": "l2"}, "sentence-similarity"),
+    "--encoding": ({"encoding": "tri"}, "csts"),
+}
+
+
+@pytest.mark.parametrize("option", TASK_OPTIONS)
+def test_options_of_tasks_apply_to_the_models_that_support_them(option, plain_encoder):
+    """The others are evaluated without them; if no model supports an option, nothing is."""
+    options, task = TASK_OPTIONS[option]
+    models = [*open_each_prompt([str(plain_encoder), "baseline:chance"])]
+    notes = []
+    (_, of_encoder), (_, of_baseline) = supported_jobs(
+        models, [task], TaskOptions(**options), note=notes.append
+    )
+    assert of_encoder == open_tasks(task, TaskOptions(**options))
+    history = {"history": options["history"]} if "history" in options else {}
+    assert of_baseline == open_tasks(task, TaskOptions(**history))
+    (message,) = notes
+    assert message.startswith("baseline:chance: ")
+    assert message.endswith(f"vectors; evaluated without {option.split()[0]}")
+    default_tasks = [[]] if task == "pairwise-sts" else []
+    for names in [[task], *default_tasks]:
+        with pytest.raises(InputError, match=f"baseline:chance: .* {task}.* requires"):
+            supported_jobs(models[1:], names, TaskOptions(**options))
+
+
+def test_tasks_apply_to_the_models_that_support_them(plain_encoder, tiny_gpt):
+    names = ["pairwise-sts", "multiple-choice-sts"]
+    models = open_each_prompt([str(plain_encoder), f"causal:{tiny_gpt}"])
+    notes = []
+    groups = supported_jobs(models, names, TaskOptions(), note=notes.append)
+    assert [[task.name for task in tasks] for _, tasks in groups] == [[name] for name in names]
+    assert notes == [
+        f"causal:{tiny_gpt}: does not compare texts; evaluated without --task pairwise-sts",
+        f"{plain_encoder}: returns no likelihoods; evaluated without --task multiple-choice-sts",
+    ]
+    with pytest.raises(InputError) as caught:
+        supported_jobs(models, names[:1], TaskOptions())
+    assert [problem.file for problem in caught.value.problems] == [f"causal:{tiny_gpt}"]
 
 
 def test_objects_and_names_share_options(plain_encoder):

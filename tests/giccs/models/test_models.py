@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from bws.base.problems import InputError
+from giccs.cli.evaluation import evaluate
 from giccs.models import ModelOptions, open_model
+from giccs.models.packaged import PACKAGES
 from giccs.progress import silent
 from giccs.tasks.pairwise import PairwiseSTS
 
@@ -123,6 +125,7 @@ def refusal(name, **options):
 def test_names_that_are_none():
     assert "expected baseline:chance or baseline:char-ngram" in refusal("baseline:wer")
     assert "expected one of package:minilm, package:use-multilingual" in refusal("package:bert")
+    assert all(f"package:{name}" in evaluate.help for name in PACKAGES)
     assert "missing model name" in refusal("encoder:")
 
 

@@ -12,6 +12,7 @@ from bws.absolute.files import COLUMNS, read_anchors, write_plan
 from bws.files import read_judgments, read_tuples
 from mturk.answers import from_xml
 from mturk.study.ledger import Ledger
+from tests.mturk.study.test_collect_faults import EXTENT, kills
 
 CONFIG = 'assignments = 3\napproval_rate_above = -1\ncountries = []\nreward = "0.30"\n'
 
@@ -180,7 +181,8 @@ def test_simulated_anchors_replace_only_themselves(make):
     assert (study.folder / "anchors.csv").read_text() == others
 
 
-def test_a_collection_killed_at_any_step_gives_the_same_files(make, killable_process):
+@EXTENT
+def test_a_collection_killed_at_any_step_gives_the_same_files(make, killable_process, is_all):
     study = make()
     study.publish("--anchors", study.plan)
     study.simulate()
@@ -202,7 +204,7 @@ def test_a_collection_killed_at_any_step_gives_the_same_files(make, killable_pro
     steps = collect()["steps"]
     assert [path.read_text() for path in names] == expected
     assert len(steps) > 6
-    for kill in range(1, len(steps) + 1):
+    for kill in kills(steps, is_all):
         restart()
         assert collect(kill)["status"] == -9
         assert collect()["status"] == 0

@@ -101,13 +101,15 @@ def write_space(
     found = results_of(study)
     if found.problems or study.problems:
         raise InputError([*study.problems, *found.problems])
+    on_other_scale = [each.result for each in found.hidden if each.reason == "other_scale"]
+    results = [*found.results, *on_other_scale]
     with new_folder(folder) as space:
         (space / "data").mkdir()
-        notes = [*_write_data(space / "data", study, found.results)]
-        if found.hidden:
-            notes.append(f"left out: {len(found.hidden)} results on other data")
+        notes = [*_write_data(space / "data", study, results)]
+        if n_left_out := len(found.results) + len(found.hidden) - len(results):
+            notes.append(f"left out: {n_left_out} results on other data")
         problem = _write_page(space / "data", study.is_simulated)
-        _write_program(space, study, found.results)
+        _write_program(space, study, results)
         notes += [PAGE] if (space / "data" / "report.html").exists() else []
     warnings = filter(None, [problem, known_terms(study.benchmark).warning()])
     return [*notes, *(f"WARNING: {warning}" for warning in warnings)]

@@ -22,6 +22,7 @@ from giccs.tasks.pairwise import PairwiseSTS
 from giccs_app.explorer.cli import check_sources
 from giccs_app.explorer.labels import text_of
 from giccs_app.explorer.results import results_of
+from giccs_app.explorer.space import write_space
 from giccs_app.explorer.study import load, with_absolute_scores
 
 GROUPS = [f"d{n}" for n in range(8) for _ in "abcd"]
@@ -109,6 +110,15 @@ def test_results_on_the_other_scale_are_no_other_version(scale_and_files, files)
         found = results_of(shown)
         assert len(found.results) == 1
         assert [each.reason for each in found.hidden] == ["other_scale"]
+
+
+def test_a_space_has_the_results_on_both_scales(scale_and_files, files, tmp_path):
+    _, folder = scale_and_files
+    space = tmp_path / "space"
+    notes = write_space(space, files["data"], files["judgments"], str(folder / "results"))
+    assert "2 results" in notes
+    assert not any("left out: " in note for note in notes if "results" in note)
+    assert load(str(space / "data" / "benchmark.jsonl")).has_absolute_scores
 
 
 def test_people_have_their_displayed_names_in_the_anchors(files):

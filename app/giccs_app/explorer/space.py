@@ -102,14 +102,14 @@ def write_space(
     if found.problems or study.problems:
         raise InputError([*study.problems, *found.problems])
     on_other_scale = [each.result for each in found.hidden if each.reason == "other_scale"]
-    results = [*found.results, *on_other_scale]
+    shown = [*found.results, *on_other_scale]
     with new_folder(folder) as space:
         (space / "data").mkdir()
-        notes = [*_write_data(space / "data", study, results)]
-        if n_left_out := len(found.results) + len(found.hidden) - len(results):
+        notes = [*_write_data(space / "data", study, shown)]
+        if n_left_out := len(found.results) + len(found.hidden) - len(shown):
             notes.append(f"left out: {n_left_out} results on other data")
         problem = _write_page(space / "data", study.is_simulated)
-        _write_program(space, study, results)
+        _write_program(space, study, shown)
         notes += [PAGE] if (space / "data" / "report.html").exists() else []
     warnings = filter(None, [problem, known_terms(study.benchmark).warning()])
     return [*notes, *(f"WARNING: {warning}" for warning in warnings)]

@@ -25,6 +25,7 @@ from bws.absolute.model import (
     sums,
     zero,
 )
+from bws.base.progress import tracked
 
 MAX_STEPS = 60
 DECREMENT = 1e-5
@@ -46,7 +47,7 @@ class Factor:
     """(D, n, n) inverse Cholesky factors of the blocks."""
     solved_border: Floats
     """(D, n, S) inv(B) C."""
-    place: Integers
+    annotator: Integers
     """(D, S) annotator of each place."""
     inverse_people: Floats
     """(A, A) inverse Cholesky factor of E - C' inv(B) C."""
@@ -55,24 +56,33 @@ class Factor:
     @classmethod
     def of(cls, h: Curvature) -> Factor:
         """Factorise."""
-        lower, half, people = _cholesky(h)
+        lower = np.linalg.cholesky(h.blocks())
         inverse = np.linalg.inv(lower)
-        solved = (half @ inverse).transpose(0, 2, 1)
-        return cls(inverse, solved, h.place, np.linalg.inv(people), _log_determinant(lower, people))
+        half = inverse @ h.border()
+        people = _without(h.people, h.annotator, half.transpose(0, 2, 1) @ half)
+        lower_people = np.linalg.cholesky(people)
+        solved = inverse.transpose(0, 2, 1) @ half
+        return cls(
+            inverse,
+            solved,
+            h.annotator,
+            np.linalg.inv(lower_people),
+            _log_square(lower) + _log_square(lower_people),
+        )
 
     def spread(self, xi: Latent) -> Latent:
         """Return T xi: with standard normal xi a draw from N(0, inv(H))."""
         people = self.inverse_people.T @ xi.thresholds
         blocks = (xi.blocks[:, None] @ self.inverse_lower)[:, 0]
         return Latent(
-            blocks - (self.solved_border @ people[self.place][:, :, None])[:, :, 0], people
+            blocks - (self.solved_border @ people[self.annotator][:, :, None])[:, :, 0], people
         )
 
     def gathered(self, gradient: Latent) -> Latent:
         """Return T' g: the gradient with respect to xi."""
         blocks = (self.inverse_lower @ gradient.blocks[:, :, None])[:, :, 0]
         by_place = (gradient.blocks[:, None] @ self.solved_border)[:, 0]
-        rest = sums(self.place.ravel(), by_place.ravel(), len(gradient.thresholds))
+        rest = sums(self.annotator.ravel(), by_place.ravel(), len(gradient.thresholds))
         return Latent(blocks, self.inverse_people @ (gradient.thresholds - rest))
 
     def solve(self, gradient: Latent) -> Latent:
@@ -80,37 +90,38 @@ class Factor:
         return self.spread(self.gathered(gradient))
 
 
-def _cholesky(h: Curvature) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the Cholesky factors L of the blocks, (D, S, n) C' inv(L)', and that of E - C' inv(B) C.
-
-    The first two are parts of the factor of each block with its border and the rows of E of its annotators;
-    rows of unused places are those of the unit matrix.
-    """
-    d, n, s = h.border.shape
-    used = np.abs(h.border).sum(axis=1) > 0
-    corner = h.people[h.place[:, :, None], h.place[:, None]] * (used[:, :, None] & used[:, None])
-    corner[:, range(s), range(s)] += ~used
-    whole = np.zeros((d, n + s, n + s))
-    whole[:, :n, :n], whole[:, n:, :n] = h.blocks, h.border.transpose(0, 2, 1)
-    whole[:, n:, n:] = corner
-    lower = np.linalg.cholesky(whole)
-    half = lower[:, n:, :n]
-    a = len(h.people)
-    index = h.place[:, :, None] * a + h.place[:, None]
-    solved = sums(index.ravel(), (half @ half.transpose(0, 2, 1)).ravel(), a * a)
-    return lower[:, :n, :n], half, np.linalg.cholesky(h.people - solved.reshape(a, a))
-
-
-def _log_determinant(lower: NDArray[Any], people: NDArray[Any]) -> float:
-    """Return log |H| from the Cholesky factors of the blocks and of E - C' inv(B) C."""
-    diagonals = np.diagonal(lower, axis1=1, axis2=2)
-    return 2 * float(np.log(diagonals).sum() + np.log(people.diagonal()).sum())
-
-
 def log_determinant(h: Curvature) -> float:
-    """Return log |H|."""
-    lower, _, people = _cholesky(h)
-    return _log_determinant(lower, people)
+    """Return log |H|, by eliminating the places, then the items, then the people.
+
+    With the places P and their coupling C, each block [[P, C], [C', c 1]] is factorised for C' inv(P) C. It
+    is positive definite for c = 1 + |C|^2, because P - 1 has no negative eigenvalue.
+    """
+    d, s, m, _ = h.coupling.shape
+    k = m - 1
+    whole = np.zeros((d, s, 2 * m, 2 * m))
+    whole[..., :m, :m], whole[..., m:, :m] = h.places, h.coupling.transpose(0, 1, 3, 2)
+    whole[..., range(m, 2 * m), range(m, 2 * m)] = 1 + (h.coupling**2).sum(axis=(2, 3))[..., None]
+    lower = np.linalg.cholesky(whole)
+    half = lower[..., m:, :m]
+    gram = half @ half.transpose(0, 1, 3, 2)
+    items = np.linalg.cholesky(h.items - gram[..., :k, :k].sum(axis=1))
+    rest = (h.thresholds - gram[..., :k, k]) @ np.linalg.inv(items).transpose(0, 2, 1)
+    own = gram[..., k, k, None] * np.eye(s)
+    people = _without(h.people, h.annotator, rest @ rest.transpose(0, 2, 1) + own)
+    factors = lower[..., :m, :m], items, np.linalg.cholesky(people)
+    return sum(map(_log_square, factors))
+
+
+def _without(people: Floats, annotator: Integers, entries: NDArray[Any]) -> Floats:
+    """Return the (A, A) matrix minus (D, S, S) entries of the annotators of each group."""
+    a = len(people)
+    index = annotator[:, :, None] * a + annotator[:, None]
+    return people - sums(index.ravel(), entries.ravel(), a * a).reshape(a, a)
+
+
+def _log_square(lower: NDArray[Any]) -> float:
+    """Return the sum of log |L L'| over (..., n, n) Cholesky factors L."""
+    return 2 * float(np.log(np.diagonal(lower, axis1=-2, axis2=-1)).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +226,7 @@ def fit(data: Data, theta: Floats | None = None) -> Fit:
         for i in (0, 1)
     )
     damping = 1.0
-    for _ in range(MAX_SEARCH):
+    for _ in tracked(range(MAX_SEARCH), "steps of the fit", MAX_SEARCH):
         slopes = mode_slopes(data, mode)
         first, second = evidence_slopes(data, mode, slopes)
         step = np.clip(first / np.maximum(-second, 0.5), -1, 1)

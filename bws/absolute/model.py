@@ -451,16 +451,50 @@ def _precisions(has: NDArray[np.bool_], sd: float, shared_sd: float) -> Floats:
 
 
 class Curvature(NamedTuple):
-    """Minus the Hessian with respect to x: blocks of groups, bordered by people."""
+    """Minus the Hessian with respect to x, by the items u of a group, and b and w of each place in it.
 
-    blocks: Floats
-    """(D, n, n)"""
-    border: Floats
-    """(D, n, S); 0 for unused places."""
-    place: Integers
-    """(D, S) annotator of each place; 0 for unused ones."""
+    Places are independent of each other given the items and the thresholds.
+    """
+
+    items: Floats
+    """(D, K, K)"""
+    places: Floats
+    """(D, S, K + 1, K + 1) of the b and the w of a place."""
+    coupling: Floats
+    """(D, S, K + 1, K + 1) of these with the items and with the threshold of the place's annotator."""
+    thresholds: Floats
+    """(D, S, K) of the items with this threshold."""
+    annotator: Integers
+    """(D, S) annotator of each place; 0 for unused ones, whose entries are those of the unit matrix."""
     people: Floats
     """(A, A)"""
+
+    def blocks(self) -> Floats:
+        """Return (D, n, n) the entries of each group in the order of `Latent.blocks`."""
+        d, k, _ = self.items.shape
+        n = k + self.places[0, :, 0].size
+        blocks = np.zeros((d, n, n))
+        blocks[:, :k, :k] = self.items
+        for slot, rows in enumerate(self._rows()):
+            blocks[:, rows[:, None], rows] = self.places[:, slot]
+            blocks[:, rows, :k] = self.coupling[:, slot, :, :k]
+            blocks[:, :k, rows] = self.coupling[:, slot, :, :k].transpose(0, 2, 1)
+        return blocks
+
+    def border(self) -> Floats:
+        """Return (D, n, S) the entries of each group with the threshold of each place."""
+        d, k, _ = self.items.shape
+        s = self.annotator.shape[1]
+        border = np.zeros((d, k + s * (k + 1), s))
+        border[:, :k] = self.thresholds.transpose(0, 2, 1)
+        for slot, rows in enumerate(self._rows()):
+            border[:, rows, slot] = self.coupling[:, slot, :, k]
+        return border
+
+    def _rows(self) -> list[Integers]:
+        """Return the rows of each place in `Latent.blocks`."""
+        k, s = self.items.shape[1], self.annotator.shape[1]
+        return [np.append(np.arange(k) + k * (n + 1), k * (s + 1) + n) for n in range(s)]
 
 
 def curvature(data: Data, x: Latent, theta: Floats) -> Curvature:
@@ -482,8 +516,9 @@ def curvature(data: Data, x: Latent, theta: Floats) -> Curvature:
     g[:, :, range(k), range(k)] += c
     people = _precisions(data.is_annotator, h.sd["threshold"], THRESHOLD_PRIOR_SD)[0]
     people[range(a), range(a)] += sums(person, by_eta, a)
-    place = np.maximum(data.annotator_of_slot, 0)
-    return Curvature(_blocks(data, g, c, h), _border(data, c, h), place, people)
+    items = _precisions(data.has_item, h.sd["item"], h.sd["offset"]) + g.sum(axis=1)
+    annotator = np.maximum(data.annotator_of_slot, 0)
+    return Curvature(items, *_place_curvature(g, c, h), -c, annotator, people)
 
 
 def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
@@ -503,36 +538,23 @@ def _choice_curvature(data: Data, parts: _Parts, h: Hyper) -> Floats:
     return total.reshape(d, s, k, k)
 
 
-def _blocks(data: Data, g: Floats, c: Floats, h: Hyper) -> Floats:
-    """Return (D, n, n): g is minus the Hessian with respect to y, c the anchors' part of its diagonal."""
-    d, s, k = data.shape
-    taste, wobble = h.sd["taste"], h.sd["wobble"]
-    blocks = np.zeros((d, data.block_size, data.block_size))
-    blocks[:, :k, :k] = _precisions(data.has_item, h.sd["item"], h.sd["offset"]) + g.sum(axis=1)
-    blocks[:, range(k, data.block_size), range(k, data.block_size)] = 1
-    for slot in range(s):
-        b, w = slice(k * (slot + 1), k * (slot + 2)), k * (s + 1) + slot
-        blocks[:, :k, b] = taste * g[:, slot]
-        blocks[:, b, b] += taste**2 * g[:, slot]
-        blocks[:, :k, w] = -wobble * c[:, slot]
-        blocks[:, b, w] = -taste * wobble * c[:, slot]
-        blocks[:, w, w] += wobble**2 * c[:, slot].sum(axis=1)
-        blocks[:, b, :k] = blocks[:, :k, b].transpose(0, 2, 1)
-        blocks[:, w, :k], blocks[:, w, b] = blocks[:, :k, w], blocks[:, b, w]
-    return blocks
+def _place_curvature(g: Floats, c: Floats, h: Hyper) -> tuple[Floats, Floats]:
+    """Return `Curvature.places` and `Curvature.coupling`.
 
-
-def _border(data: Data, c: Floats, h: Hyper) -> Floats:
-    """Return (D, n, S) minus the mixed second derivatives of groups and thresholds."""
-    d, s, k = data.shape
+    g: (D, S, K, K) minus the Hessian with respect to y. c: (D, S, K) the anchors' part of its diagonal.
+    """
+    k = c.shape[2]
     taste, wobble = h.sd["taste"], h.sd["wobble"]
-    border = np.zeros((d, data.block_size, s))
-    for slot in range(s):
-        b, w = slice(k * (slot + 1), k * (slot + 2)), k * (s + 1) + slot
-        border[:, :k, slot] = -c[:, slot]
-        border[:, b, slot] = -taste * c[:, slot]
-        border[:, w, slot] = wobble * c[:, slot].sum(axis=1)
-    return border
+    places, coupling = np.zeros((2, *c.shape[:2], k + 1, k + 1))
+    places[..., :k, :k] = taste**2 * g
+    places[..., :k, k] = places[..., k, :k] = -taste * wobble * c
+    places[..., k, k] = wobble**2 * c.sum(axis=2)
+    places[..., range(k + 1), range(k + 1)] += 1
+    coupling[..., :k, :k] = taste * g
+    coupling[..., k, :k] = -wobble * c
+    coupling[..., :k, k] = -taste * c
+    coupling[..., k, k] = wobble * c.sum(axis=2)
+    return places, coupling
 
 
 def _logit(x: Floats) -> Floats:

@@ -98,16 +98,17 @@ def test_curvature_without_lapses_is_that_of_differences_of_the_gradient(kind, k
 
 def dense(h):
     """The whole Hessian of blocks with a border."""
-    d, n, s = h.border.shape
+    blocks, border = h.blocks(), h.border()
+    d, n, s = border.shape
     a = len(h.people)
     matrix = np.zeros((d * n + a, d * n + a))
     for group in range(d):
         rows = slice(group * n, (group + 1) * n)
-        matrix[rows, rows] = h.blocks[group]
+        matrix[rows, rows] = blocks[group]
         for slot in range(s):
-            column = d * n + h.place[group, slot]
-            matrix[rows, column] += h.border[group, :, slot]
-            matrix[column, rows] += h.border[group, :, slot]
+            column = d * n + h.annotator[group, slot]
+            matrix[rows, column] += border[group, :, slot]
+            matrix[column, rows] += border[group, :, slot]
     matrix[d * n :, d * n :] = h.people
     return matrix
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bws.base.progress import tracked
 from mturk.answers import WITHDRAWN_ANSWER
 from mturk.limits import PAGE_SIZE
 from mturk.study.client import WITHDRAWN, ServiceError, error_code, translate_errors
@@ -143,9 +144,13 @@ def _list_hits(client: Any, hit_ids: set[str | None]) -> dict[str, Mapping[str, 
     pages = client.get_paginator("list_hits").paginate(
         PaginationConfig={"PageSize": PAGE_SIZE.maximum}
     )
+    n_pages = -(-len(hit_ids) // PAGE_SIZE.maximum) + 1  # The last one is empty.
     with translate_errors():
         return {
-            hit["HITId"]: hit for page in pages for hit in page["HITs"] if hit["HITId"] in hit_ids
+            hit["HITId"]: hit
+            for page in tracked(pages, "listing", n_pages)
+            for hit in page["HITs"]
+            if hit["HITId"] in hit_ids
         }
 
 

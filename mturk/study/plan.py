@@ -10,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from bws.base.problems import InputError, Problem
+from bws.base.progress import tracked
 from mturk import limits
 from mturk.study.settings import Settings
 
@@ -116,7 +117,7 @@ def plan_hits(
     """
     problems = [Problem(name, None, message) for message in _setting_problems(settings)]
     plans = []
-    for number, page in enumerate(pages, start=1):
+    for number, page in enumerate(tracked(pages, "pages", len(pages)), start=1):
         annotation = f"giccs:{digest[:32]}:{round_number}:{number}"
         token = f"{digest[:32]}-{round_number}-{number}"
         try:

@@ -63,7 +63,7 @@ def simulate_anchors(
 
     judgments: of `bws.simulation.simulate` with the same truth, noise, disagreement, careless and seed.
     truth: (N,) true scores of the items of `judgments.tuples`. Utilities in logits are truth / noise, plus a
-        normal offset of each group.
+        normal offset of each group. If all scores are from 0 to 1, 0.5 is the mean threshold instead of 0.
     offset_sd: standard deviation of the offsets, relative to that of the truth within groups.
     careless: share of random answers, or (A,) of each annotator.
     threshold_sd, wobble_sd, slider_sd: standard deviations in logits of an annotator's threshold, of its
@@ -77,6 +77,8 @@ def simulate_anchors(
     tuples, a = judgments.tuples, len(judgments.annotators)
     _check(noise, offset_sd, threshold_sd, wobble_sd, slider_sd, slope_sd)
     random = np.random.Generator(np.random.PCG64([seed, ANCHORS]))
+    if truth.min() >= 0 and truth.max() <= 1:
+        truth = truth - 0.5
     utility = (
         truth / noise
         + offset_sd

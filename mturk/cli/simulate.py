@@ -101,10 +101,11 @@ def simulate(
 
     with arguments():
         service = resolve(endpoint)
-        settings = Behaviour(**behaviour)
+        entry_links, true = _entry_links(workers, links), read_truth(truth) if truth else {}
+        is_unit_truth = all(0 <= score <= 1 for score in true.values())
+        settings = Behaviour(**behaviour, is_unit_truth=is_unit_truth)
     if service.amazon:
         raise click.UsageError("simulated workers are not allowed at Amazon's endpoints")
-    entry_links, true = _entry_links(workers, links), read_truth(truth) if truth else {}
     rehearsal = _run_with_progress(
         console,
         lambda told: simulate_workers(service.url, entry_links, true, settings, on_submission=told),

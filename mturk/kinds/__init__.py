@@ -93,6 +93,8 @@ class Behaviour:
     """Share of tuples and anchors answered at random."""
     middle: float = 0.0
     """Share of anchors answered with 50, or without a mark."""
+    is_unit_truth: bool = False
+    """Whether true scores are from 0 to 1 and not from -1 to 1, for the answers to anchors."""
     returns: float = 0.0
     """Share of accepted HITs that are returned."""
     abandons: float = 0.0

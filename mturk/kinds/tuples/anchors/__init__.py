@@ -284,12 +284,15 @@ def _simulated_scores(
         return {item: generator.uniform(-1, 1) for item in scores}
     if chance < behaviour.careless + behaviour.middle:
         return dict.fromkeys(scores, 0.0)
-    return {
+    perceived = {
         item: score
         + worker_deviation(behaviour, worker, expected.group, item)
         + generator.gauss(0, behaviour.noise)
         for item, score in scores.items()
     }
+    if behaviour.is_unit_truth:
+        return {item: 2 * score - 1 for item, score in perceived.items()}
+    return perceived
 
 
 def _kind(row: ValidAnswer) -> _AnchorKind:

@@ -190,3 +190,13 @@ def test_simulated_workers_answer_by_the_truth_at_random_or_in_the_middle():
     assert 40 < sum(drawn) / 200 < 60
     with pytest.raises(ValueError, match="careless plus middle"):
         Behaviour(careless=0.6, middle=0.6)
+
+
+def test_simulated_ratings_of_scores_from_0_to_1_have_the_whole_range():
+    expected = ExpectedTuple("anchor:d1", "d1", ("a", "b", "b", "a"), "rating")
+    levels = {("d1", "a"): -1.0, ("d1", "b"): 0.5}
+    unit = {key: (score + 1) / 2 for key, score in levels.items()}
+    behaviour = Behaviour(noise=0)
+    ratings = RATING.simulate(expected, levels, behaviour, "W1")
+    assert ratings == RATING.simulate(expected, unit, replace(behaviour, is_unit_truth=True), "W1")
+    assert {value for name, value in ratings if name.startswith("rating")} == {"0", "75"}

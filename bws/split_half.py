@@ -49,10 +49,11 @@ MissingPolicy = Literal["drop", "zero"]
 Split = Literal["annotation", "tuple", "annotator"]
 SPLIT_QUESTIONS = {
     "annotation": note(
-        "reproducibility with other answers to the same tuples (the split of most published figures)"
+        "annotation: reproducibility with other answers to the same tuples (the split of most published "
+        "figures)"
     ),
-    "tuple": note("reproducibility with other tuples of the same items"),
-    "annotator": note("reproducibility with other annotators"),
+    "tuple": note("tuple: reproducibility with other tuples of the same items"),
+    "annotator": note("annotator: reproducibility with other annotators"),
 }
 DROPPED = "{n:d} items have no score in a half of some trials: dropped from that trial"
 SCORED_ZERO = (
@@ -210,7 +211,7 @@ class Reliability(Tabular):
             for n in range(len(self.groups))
             for split in by_split
         ]
-        questions = [f"{split}: {SPLIT_QUESTIONS[split]}" for split in by_split]
+        questions = [SPLIT_QUESTIONS[split] for split in by_split]
         notes = [
             f"{part_name(group.by)}, by {split}: {note}"
             for split, group in lines

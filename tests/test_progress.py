@@ -51,6 +51,7 @@ CALLS = [
     ("annotators", lambda: giccs.noise_ceiling("giccs-sample")),
     ("annotators", report_over_annotators),
     ("batches of resamples", lambda: bws.score(judged(), bootstrap=20)),
+    ("differences between domains", lambda: compared_models().report()),
     ("effects of the history", lambda: compared_models().report()),
     ("models", lambda: giccs.compare(compared_models())),
     (

@@ -396,7 +396,8 @@ def report(
         ]
     results = over_clusters(with_predictions_of_dialogues(results, store), cluster)
     document["results"] = [result.document() for result in results]
-    document |= effects_document(results)
+    if console.as_json:  # Not needed otherwise, and slow with many models.
+        document |= effects_document(results)
     renamed, over_annotators = (_renamed(each, names) for each in (results, over_annotators))
     with arguments():
         text = tables(renamed, style, ceiling, over_annotators, limits).rstrip("\n")

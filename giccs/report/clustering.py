@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bws.base.notes import note, p_text
 from bws.base.problems import InputError, Problem
+from bws.base.progress import tracked
 from bws.stats.estimates import Estimate
 from bws.stats.multiple_tests import holm
 from giccs.measures.clusters import CLUSTERS, DIALOGUES, Clusters, heterogeneity_p
@@ -106,9 +107,9 @@ def domain_notes(results: Sequence[Result], tested: DomainTests | None = None) -
     in `tested` are not computed again; new ones are added.
     """
     tested = {} if tested is None else tested
-    for result in results:
-        if id(result) not in tested:
-            tested[id(result)] = list(_domain_tests(result))
+    untested = [result for result in results if id(result) not in tested]
+    for result in tracked(untested, "differences between domains", len(untested)):
+        tested[id(result)] = list(_domain_tests(result))
     tests = [test for result in results for test in tested[id(result)]]
     adjusted = holm(np.array([p for _, _, p in tests]))
     return [

@@ -115,9 +115,11 @@ def show_result(
     """Show a table of results with its notes, and offer the numbers as CSV and JSON.
 
     name: name of the files; unique on the page. titles: of columns, by default the labels ``tables.KEY``, or
-    the titles in the table for other keys. offered: content of the files, by default that of the table.
+    the titles in the table for other keys. Cells that are words have the labels ``tables.KEY_WORD``. offered:
+    content of the files, by default that of the table.
     """
     frame, specs = table.to_frame("polars"), {column.key: column.spec for column in table.columns}
+    known = keys(current_language())
     texts = {
         column.key: [local_numbers(column.text(cell, "–")) for cell in cells]
         for column, *cells in zip(table.columns, *table.rows, strict=True)
@@ -127,7 +129,10 @@ def show_result(
     subset_columns = [key for key in frame.columns if key not in (*specs, *limits)]
     filled = pl.col(subset_columns).cast(pl.String).fill_null(say("page.all"))
     table_frame = frame.drop(limits, strict=False).with_columns(filled)
-    known = keys(current_language())
+    for key in table_frame.select(pl.col(pl.String)).columns:
+        names = {name: f"tables.{key}_{name}" for name in table_frame[key].drop_nulls().unique()}
+        local_names = {name: say(label) for name, label in names.items() if label in known}
+        table_frame = table_frame.with_columns(pl.col(key).replace(local_names))
     headers = {column.key: column.header for column in table.columns}
     headers |= {
         key: say(f"tables.{key}") for key in table_frame.columns if f"tables.{key}" in known

@@ -39,7 +39,7 @@ COLUMNS = (
     "item_id", "dialogue_id", "source", "domain", "n_turns", "last_turn",
     "utterance_id", "utterance", "score",
 )  # fmt: skip
-PSEUDONYM = re.compile(r"w-[0-9a-f]{16}|annotator [0-9]+")
+PSEUDONYM = re.compile(r"w-[0-9a-f]{16}|#[0-9]+")
 """Pseudonyms assigned by mturk.study.privacy and by `under_pseudonyms`."""
 OTHER_SCORES = "page.other_scores"
 """Label of a note."""
@@ -404,8 +404,8 @@ def _model_judgments(
 def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:
     """Replace names that are not pseudonyms by numbers; return the judgments and the number of replacements.
 
-    ``annotator n`` is the n-th annotator in the order of first judgments. The names can be looked up in the
-    file but are not shown on the screen. Names of language models are no personal data and remain.
+    ``#n`` is the n-th annotator in the order of first judgments, in all languages. The names can be looked up
+    in the file but are not shown on the screen. Names of language models are no personal data and remain.
     """
     first = np.full(len(judgments.annotators), len(judgments), dtype=np.int64)
     named_rows = np.flatnonzero(judgments.annotator_of >= 0)
@@ -415,10 +415,10 @@ def under_pseudonyms(judgments: Judgments) -> tuple[Judgments, int]:
     displayed = [
         name
         if PSEUDONYM.fullmatch(name) or is_simulated(name) or is_model(name)
-        else f"annotator {order[a] + 1}"
+        else f"#{order[a] + 1}"
         for a, name in enumerate(names)
     ]
-    n_numbered = sum(name.startswith("annotator ") for name in displayed)
+    n_numbered = sum(name.startswith("#") for name in displayed)
     if displayed == names:
         return judgments, n_numbered
     return replace(judgments, annotators=np.array(displayed, dtype=object)), n_numbered

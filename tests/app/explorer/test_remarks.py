@@ -62,7 +62,9 @@ SKEWED = with_tails_note(Estimate(0.5, 0.4, 0.6, 9), np.arange(9.0) ** 8).reason
     [
         *(few_clusters_note(7, unit) for unit in UNITS),
         *(too_few_clusters_note(2, unit) for unit in UNITS),
-        *(f"{split}: {question}" for split, question in SPLIT_QUESTIONS.items()),
+        *SPLIT_QUESTIONS.values(),
+        *(f"all, by {split}: {CONSTANT}" for split in SPLIT_QUESTIONS),
+        *(f"source=spoken, by {split}: {CONSTANT}" for split in SPLIT_QUESTIONS),
         UNANSWERED, TOO_SHORT, f"MTLD of 3-turn find_hotel: {TOO_SHORT}.",
         UNDEFINED, CONSTANT, FEW, MISSING, *RANKS, SKEWED, COARSE,
         few_clusters_note(6, "sentence pairs"), few_clusters_note(6, "effective domains"),

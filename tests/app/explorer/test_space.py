@@ -170,7 +170,7 @@ def test_annotators_are_not_identified(tmp_path, named_judgments):
         read_judgments(named_judgments),
     )
     assert list(exported.columns) == ["seconds"]
-    assert exported.annotators.tolist() == [f"annotator {n}" for n in range(1, 6)]
+    assert exported.annotators.tolist() == [f"#{n}" for n in range(1, 6)]
     assert (exported.best_item == original.best_item).all()
 
 

@@ -366,7 +366,7 @@ def from_judgments(judgments: Judgments) -> AnnotationProgress:
     >>> records = [Judgment(("a", "b", "c"), "a", "c", annotator="AB12", tuple_id="t1")]
     >>> progress = from_judgments(judgments_from_records(records))
     >>> progress.n_by_tuple, progress.judgments_per_tuple, progress.judgments.annotators.tolist()
-    ({'t1': 1}, 1, ['annotator 1'])
+    ({'t1': 1}, 1, ['#1'])
     """
     pseudonymous, n_replaced = under_pseudonyms(judgments)
     counts = np.bincount(judgments.tuple_of, minlength=len(judgments.tuples))

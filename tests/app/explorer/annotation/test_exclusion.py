@@ -75,7 +75,7 @@ def test_an_empty_list_is_refused(judgments_file, tmp_path):
 def test_the_page_shows_the_study_without_the_selected_annotators(
     judgments_file, opened, chart_rows
 ):
-    app = opened("--judgments", judgments_file, page="annotation", excluded="annotator 2")
+    app = opened("--judgments", judgments_file, page="annotation", excluded="#2")
     assert not app.error
     judgments = read_judgments(judgments_file)
     rest = without_annotators(judgments, ["person 2"])
@@ -89,14 +89,14 @@ def test_the_page_shows_the_study_without_the_selected_annotators(
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
     (flagged,) = [button for button in app.button if "flagged" in button.label]
     flagged.click().run()
-    assert app.query_params["excluded"] in ("annotator 2", ["annotator 2"])
+    assert app.query_params["excluded"] in ("#2", ["#2"])
 
 
 def test_the_list_has_the_names_of_the_file(judgments_file, opened):
     from giccs_app.explorer.study import load
 
     study = load(judgments=str(judgments_file))
-    assert study.annotator_names["annotator 2"] == "person 2"
-    comparison = compare_without(study.judgments, ["annotator 2"])
+    assert study.annotator_names["#2"] == "person 2"
+    comparison = compare_without(study.judgments, ["#2"])
     assert comparison.reliability[1] > comparison.reliability[0]
     assert "person" not in repr(study)

@@ -131,12 +131,12 @@ def test_a_file_with_times_comments_and_real_ids(opened, tmp_path):
     assert numbers(app)["Complete tuples"] == "599 of 600"
     assert table(app, "tuple", "missing").values.tolist() == [["t600", 3, 2]]
     frame = table(app, "annotator", "compliance")
-    assert sorted(frame["annotator"]) == [f"annotator {n}" for n in range(1, 6)]
+    assert sorted(frame["annotator"]) == [f"#{n}" for n in range(1, 6)]
     assert "AREAL" not in str(texts(app)) + frame.to_csv()
     assert any("5 annotators have no pseudonym " in message for message in texts(app))
     first = frame.iloc[0]
     assert (first["annotator"], list(first["flags"]), first["seconds"]) == (
-        "annotator 1",
+        "#1",
         ["fast"],
         1,
     )
@@ -173,6 +173,7 @@ def test_it_speaks_german(seen):
     assert app.number_input(key="wanted").label == "Angeforderte Urteile pro Tupel"
     assert "Vollständige Tupel" in numbers(app)
     assert "Anteil" in json.dumps(bars(app, "place", "expected"), ensure_ascii=False)
+    assert {*table(app, "split", "items")["split"]} == {"nach Annotationen", "nach Annotierenden"}
 
 
 def test_a_running_study_is_followed(opened, study):

@@ -41,7 +41,7 @@ def test_names_that_are_no_pseudonyms_are_numbered_as_they_appear():
     shown, replaced = under_pseudonyms(judgments)
     assert replaced == 2
     assert [record.annotator for record in shown.records()] == [
-        "annotator 1", "w-00000000000000ab", "simulated-3", "annotator 4", "model:m@1",
+        "#1", "w-00000000000000ab", "simulated-3", "#4", "model:m@1",
     ]  # fmt: skip
     assert next(record.annotator for record in judgments.records()) == "ZOE"
 
@@ -137,7 +137,7 @@ def test_real_ids_that_a_study_keeps_are_not_shown(make_study):
     study.collect()
     assert study.book.assignments()[0].worker == "AALICE1"
     result = from_ledger(study.path)
-    assert result.judgments.annotators.tolist() == ["annotator 1"]
+    assert result.judgments.annotators.tolist() == ["#1"]
     assert result.replaced == 1
 
 

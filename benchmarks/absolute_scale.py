@@ -26,6 +26,7 @@ from bws.absolute.design import plan_anchors
 from bws.absolute.files import Anchors
 from bws.absolute.scores import absolute_scale
 from bws.absolute.simulation import SimulatedAnchors, simulate_anchors
+from bws.base.problems import InputError
 from bws.design import make_tuples
 from bws.records import Judgments, Tuples
 from bws.scoring import score
@@ -183,12 +184,15 @@ def design_of(dialogues: int) -> Tuples:
 
 
 def study(name: str, seed: int) -> Numbers:
-    """Return the measures of a simulated study."""
+    """Return the measures of a simulated study; empty if its anchors are refused."""
     cell = CELLS[name]
     judgments, anchors, read, weights = simulated(cell, seed)
     start = time.process_time()
     published = score(judgments)
-    scale = absolute_scale(judgments, read, published, draws=DRAWS, seed=seed)
+    try:
+        scale = absolute_scale(judgments, read, published, draws=DRAWS, seed=seed)
+    except InputError:
+        return {}
     took = time.process_time() - start
     truth_of = dict(
         zip(
@@ -302,9 +306,12 @@ def table(run: Runner, names: Sequence[str], studies: int) -> str:
     """Return the Markdown table of cells."""
     arguments = [(name, seed) for seed in range(studies) for name in names]
     found = dict(zip(arguments, run(study, arguments), strict=True))
-    rows = [
-        Summary(CELLS[name], [found[name, seed] for seed in range(studies)]).row() for name in names
-    ]
+    rows = []
+    for name in names:
+        kept = [each for seed in range(studies) if (each := found[name, seed])]
+        row = Summary(CELLS[name], kept).row()
+        refused = f" ({studies - len(kept)} refused)" if len(kept) < studies else ""
+        rows.append([row[0] + refused, *row[1:]])
     return str(tabulate(rows, HEADER, "github", disable_numparse=True))
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 MIN_SIMILARITY = 0.7
 """Minimum similarity of a suggested name, from 0 to 1."""
@@ -128,6 +128,14 @@ def _line_list(problems: Sequence[Problem]) -> str:
     return f"({len(numbers)} lines like this: {first})"
 
 
+def _restored(
+    kind: type[InputError], args: tuple[Any, ...], attributes: Mapping[str, Any]
+) -> InputError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
+
+
 class InputError(ValueError):
     """Invalid input, with all problems and not only the first.
 
@@ -144,3 +152,7 @@ class InputError(ValueError):
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(summary(self.problems)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what `pickle` needs: exceptions of other processes arrive with their attributes."""
+        return _restored, (type(self), self.args, vars(self))

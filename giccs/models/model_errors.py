@@ -73,7 +73,11 @@ class ModelMemoryError(MemoryError):
 
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"{name}: {reason}; {MEMORY_REMEDY}")
-        self.reason = reason
+        self.name, self.reason = name, reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what `pickle` needs."""
+        return type(self), (self.name, self.reason)
 
 
 def is_memory_error(error: BaseException) -> bool:

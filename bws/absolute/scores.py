@@ -347,8 +347,9 @@ def _draw_notes(posterior: Posterior) -> list[str]:
     if posterior.divergences:
         notes.append(
             note(
-                "{n:d} trajectories of the sampler diverged: intervals may be too narrow",
+                "{n:d} of {m:d} trajectories of the sampler diverged: intervals may be too narrow",
                 n=posterior.divergences,
+                m=len(posterior.threshold),
             )
         )
     return notes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bws.absolute.files import Anchor, Anchors
+from bws.absolute.files import Anchor, Anchors, separate_sets
 from bws.absolute.model import Data, Integers
 from bws.base.notes import note
 from bws.base.problems import InputError, Problem
@@ -41,7 +41,8 @@ class Study:
 
 
 def study_of(judgments: CanonicalJudgments, anchors: Anchors) -> Study:
-    """Return the arrays; raise InputError for judgments without annotators and for a single group.
+    """Return the arrays; raise InputError for judgments without annotators, for a single group, and if people
+    and groups fall into separate sets.
 
     Ratings of an annotator that are all equal are left out, with a note.
     """
@@ -56,6 +57,8 @@ def study_of(judgments: CanonicalJudgments, anchors: Anchors) -> Study:
     rows, notes = _with_different_ratings(anchors)
     if not rows:
         raise InputError(Problem(anchors.file, None, f"no anchors that differ; {notes[0]}"))
+    if problems := [*separate_sets(replace(anchors, rows=tuple(rows)))]:
+        raise InputError(problems)
     annotators = sorted({*judgments.annotators, *(row.annotator for row in rows)})
     group_of = judgments.group_of
     first = np.searchsorted(group_of, np.arange(len(judgments.groups)))

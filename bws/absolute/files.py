@@ -195,7 +195,7 @@ def check_anchors(anchors: Anchors, judgments: Judgments) -> None:
     ratings that repeat the scores of the judgments.
     """
     problems = list(_unknown(anchors, judgments))
-    problems = problems or [*_separate_sets(anchors), *_copied_scores(anchors, judgments)]
+    problems = problems or [*separate_sets(anchors), *_copied_scores(anchors, judgments)]
     if problems:
         raise InputError(problems)
 
@@ -216,7 +216,7 @@ def _unknown(anchors: Anchors, judgments: Judgments) -> Iterator[Problem]:
             yield Problem(anchors.file, row.line, message)
 
 
-def _separate_sets(anchors: Anchors) -> Iterator[Problem]:
+def separate_sets(anchors: Anchors) -> Iterator[Problem]:
     """Yield a problem if no annotator links all groups: differences of people would look like differences
     of groups, as with people of one domain each.
     """

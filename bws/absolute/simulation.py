@@ -71,7 +71,8 @@ def simulate_anchors(
     shift: (D,) shift of the thresholds of everybody by group, in logits.
     per_group: number of the annotators of a group who answer, chosen at random; all by default.
 
-    The n-th annotator of a group gets its n-th planned anchors; further ones begin again at the first.
+    The n-th annotator of a group gets its n-th planned anchors; further ones begin again at the first. Groups
+    without planned anchors have no answers.
     Raises ValueError for a noise of 0, for which utilities have no unit, and negative standard deviations.
     """
     tuples, a = judgments.tuples, len(judgments.annotators)
@@ -93,10 +94,12 @@ def simulate_anchors(
     planned = anchors_of_group(plan)
     rows: list[Anchor] = []
     for group, people in _annotators_of_groups(judgments).items():
+        name = tuples.groups[group]
+        if name not in planned:
+            continue
         if per_group is not None:
             people = random.permutation(people)[:per_group].tolist()
         for number, person in enumerate(people):
-            name = tuples.groups[group]
             anchor = planned[name][number % len(planned[name])]
             threshold = thresholds[person] + wobble_sd * random.standard_normal()
             threshold += 0.0 if shift is None else shift[group]

@@ -58,6 +58,9 @@ def _scores(table: Table, item: str, score: str) -> Scores:
     for name, least in {**dict.fromkeys(COUNTS, 0), **dict.fromkeys(RANKS, 1)}.items():
         if name in numbers:
             _check_whole(faults, name, numbers[name], least)
+    for name in ABSOLUTE:
+        if name in numbers:
+            _check_unit(faults, name, numbers[name])
     faults.stop("scores", always=True)
     appearances, best, worst = (_counts(numbers, name, len(frame)) for name in COUNTS)
     return Scores(
@@ -116,6 +119,13 @@ def _check_whole(faults: Faults, name: str, values: Floats, least: int) -> None:
     faults.add(
         (values < least) | (values % 1 > 0),
         lambda row: f"{name} is {values[row]:g}; expected a whole number from {least}, or empty",
+    )
+
+
+def _check_unit(faults: Faults, name: str, values: Floats) -> None:
+    faults.add(
+        (values < 0) | (values > 1),
+        lambda row: f"{name} is {values[row]:g}; expected a number from 0 to 1, or empty",
     )
 
 

@@ -167,9 +167,9 @@ def supported_jobs(
     for task in tasks:
         refusals: list[Problem] = []
         for each, of_model in zip(opened, supported, strict=True):
-            variant, omitted = _supported_variant(task, each.model)
+            variant, omitted = _supported_variant(task, each.model, tasks)
             of_model += [variant] if variant else []
-            if omitted and (variant or names):
+            if omitted and (names or not omitted.startswith("--task")):
                 reason = task.refuses(each.model)
                 refusals.append(Problem(each.model.name, None, reason))
                 notes.append(
@@ -186,8 +186,11 @@ def supported_jobs(
     return [([each], of_model) for each, of_model in zip(opened, supported, strict=True)]
 
 
-def _supported_variant(task: Task, model: Model) -> tuple[Task | None, str]:
-    """Return the task without the fewest options that the model refuses, if any, and what is omitted."""
+def _supported_variant(task: Task, model: Model, tasks: Sequence[Task]) -> tuple[Task | None, str]:
+    """Return the task without the fewest options that the model refuses, if any, and what is omitted.
+
+    There is none if the model supports another one of the tasks with other values of these options.
+    """
     reason = task.refuses(model)
     if not reason:
         return task, ""
@@ -195,8 +198,17 @@ def _supported_variant(task: Task, model: Model) -> tuple[Task | None, str]:
     for n_omitted in range(1, len(defaults) + 1):
         for omitted in combinations(defaults, n_omitted):
             variant = replace(cast(Any, task), **{name: defaults[name] for name in omitted})
-            if not variant.refuses(model):
-                return variant, UnsupportedOptionError(model.name, reason, *omitted).flags
+            if variant.refuses(model):
+                continue
+            values = {name: getattr(task, name) for name in omitted}
+            others = (other for other in tasks if other is not task and type(other) is type(task))
+            if any(
+                replace(cast(Any, other), **values) == task and not other.refuses(model)
+                for other in others
+            ):
+                flags = (f"--{name.replace('_', '-')} {value}" for name, value in values.items())
+                return None, " and ".join(flags)
+            return variant, UnsupportedOptionError(model.name, reason, *omitted).flags
     return None, f"--task {task.name}"
 
 

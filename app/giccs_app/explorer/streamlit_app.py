@@ -26,8 +26,7 @@ SCROLL = (
     "<script>setTimeout(() => document.querySelector('.st-key-section-{section}')"
     "?.scrollIntoView(), 500)</script>"
 )
-SCALES = ("published", "absolute")
-"""Scales of the scores, the default first."""
+SCALES = ("published", "absolute")  # the default first
 STYLES = Path(__file__).with_name("styles.css")
 MAX_VALUE_LENGTH = 40  # characters of an invalid value in a link that are shown
 

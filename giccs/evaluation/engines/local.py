@@ -9,7 +9,7 @@ from traceback import clear_frames
 
 from bws.base.problems import InputError, Problem
 from giccs.evaluation.engines import EngineError
-from giccs.evaluation.task_results import evaluate_task, signature_of
+from giccs.evaluation.task_results import environment, evaluate_task, signature_of
 from giccs.measures.results import Result, Store, digest
 from giccs.models import ModelOptions
 from giccs.models.abilities import LimitedModel, Model, ServedModel
@@ -68,7 +68,7 @@ class EvaluationJob:
             metrics=output.metrics,
             groups=output.groups,
             signature=signature,
-            environment={**stored.environment, **output.environment},
+            environment={**stored.environment, **output.environment, "when": environment()["when"]},
             predictions=output.predictions,
         )
         store.add(result)

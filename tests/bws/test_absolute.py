@@ -129,6 +129,18 @@ def test_people_of_separate_groups_are_refused():
     ]  # fmt: skip
     (message,) = problems(absolute_scale, judgments, Anchors(nested))
     assert "fall into 2 separate sets, such as those of groups 'd0' and 'd2'" in message
+    constant = [
+        replace(row, answer=50) for row in simulated.rows if row.annotator == "simulated-3"
+    ]  # who is left out
+    linked = [row for row in nested if row.annotator != "simulated-3"] + constant
+    assert problems(absolute_scale, judgments, Anchors(linked)) == [message]
+
+
+def test_groups_without_planned_anchors_have_no_simulated_answers():
+    judgments, _ = study(n_groups=4)
+    plan = [row for row in plan_anchors(judgments.tuples, "rating:2") if row.group != "d2"]
+    simulated = simulate_anchors(judgments, np.zeros(20), tuple(plan))
+    assert {row.group for row in simulated.rows} == {"d0", "d1", "d3"}
 
 
 def test_a_copy_of_the_scores_is_refused():
@@ -377,3 +389,12 @@ def test_options_of_anchors_that_would_have_no_effect_are_refused(
     done = CliRunner().invoke(getattr(cli, name), arguments.format(items=items).split())
     assert done.exit_code == 2
     assert problem in done.stderr
+
+
+def test_absolute_scores_beyond_0_and_1_are_refused(tmp_path):
+    path = tmp_path / "scores.csv"
+    path.write_text("item,group,score,absolute_score\na,d,0.5,1.3\nb,d,0.1,-0.2\nc,d,0.2,\n")
+    assert problems(read_scores, path) == [
+        f"{path}:2: absolute_score is 1.3; expected a number from 0 to 1, or empty",
+        f"{path}:3: absolute_score is -0.2; expected a number from 0 to 1, or empty",
+    ]

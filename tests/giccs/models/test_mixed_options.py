@@ -169,6 +169,19 @@ def test_options_of_tasks_apply_to_the_models_that_support_them(option, plain_en
             supported_jobs(models[1:], names, TaskOptions(**options))
 
 
+def test_one_of_several_values_of_an_option_is_left_out(plain_encoder):
+    models = open_each_prompt([str(plain_encoder), "baseline:chance"])
+    options = TaskOptions(history="with", history_encoding=("mean", "instruction"))
+    notes = []
+    (_, of_encoder), (_, of_baseline) = supported_jobs(
+        models, ["pairwise-sts"], options, note=notes.append
+    )
+    assert [task.history_encoding for task in of_encoder] == ["mean", "instruction"]
+    assert [task.history_encoding for task in of_baseline] == ["instruction"]
+    (message,) = notes
+    assert message.endswith("evaluated without --history-encoding mean")
+
+
 def test_tasks_apply_to_the_models_that_support_them(plain_encoder, tiny_gpt):
     names = ["pairwise-sts", "multiple-choice-sts"]
     models = open_each_prompt([str(plain_encoder), f"causal:{tiny_gpt}"])

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -132,3 +134,20 @@ def test_a_benchmark_of_fewer_items_is_refused():
     sample = read_benchmark(SAMPLE)
     with pytest.raises(InputError, match="no score of 10 of 300 items of the judgments"):
         absolute_limits(load_judgments(sample), load_anchors(sample), sample.first(58))
+
+
+def test_absolute_scores_of_other_names_are_accepted_and_those_of_fewer_people_refused():
+    sample = read_benchmark(SAMPLE)
+    judgments, anchors = load_judgments(sample), load_anchors(sample)
+    names = dict(
+        zip(judgments.annotators.tolist(), ["W5XQ", "AB12", "ZZTOP", "M001", "K77"], strict=True)
+    )
+    renamed = replace(judgments, annotators=np.array([*names.values()], dtype=object))
+    rows = tuple(replace(row, annotator=names[row.annotator]) for row in anchors.rows)
+    limits = absolute_limits(renamed, replace(anchors, rows=rows), sample)
+    assert limits["absolute_ceiling"]["pearson"].value == pytest.approx(0.976, abs=0.002)
+    fewer = replace(
+        anchors, rows=tuple(row for row in anchors.rows if row.annotator != "simulated-1")
+    )
+    with pytest.raises(InputError, match="absolute scores differ from those of"):
+        absolute_limits(judgments, fewer, sample)

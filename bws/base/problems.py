@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, NamedTuple
@@ -128,14 +129,6 @@ def _line_list(problems: Sequence[Problem]) -> str:
     return f"({len(numbers)} lines like this: {first})"
 
 
-def _restored(
-    kind: type[InputError], args: tuple[Any, ...], attributes: Mapping[str, Any]
-) -> InputError:
-    error = kind.__new__(kind, *args)
-    vars(error).update(attributes)
-    return error
-
-
 class InputError(ValueError):
     """Invalid input, with all problems and not only the first.
 
@@ -155,4 +148,4 @@ class InputError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what `pickle` needs: exceptions of other processes arrive with their attributes."""
-        return _restored, (type(self), self.args, vars(self))
+        return __newobj__, (type(self), *self.args), vars(self)

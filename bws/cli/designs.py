@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
-from bws.base.commands import Console, command
+from bws.base.commands import Console, check_combinations, command
 from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Number
 from bws.base.problems import Problem
 from bws.base.tables import TableStyle, rendered
@@ -170,12 +170,11 @@ def _check_together(name: str, value: object, other_name: str, other: object) ->
         raise click.UsageError(f"{name} and {other_name} must be used together")
 
 
-def _check_unused(required: str, *names: str) -> None:
-    """Raise UsageError for given options that have no effect without another one."""
-    context = click.get_current_context()
-    for name in names:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} requires {required}")
+def _is_given(option_name: str) -> bool:
+    """Return whether an option with a default is on the command line."""
+    name = option_name.removeprefix("--").replace("-", "_")
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 def _design_document(design: Tuples, *, rows: bool) -> dict[str, Any]:
@@ -377,10 +376,15 @@ def simulate(
     from bws.simulation import simulate as simulated
 
     _check_together("--anchors", anchors, "--anchors-output", anchors_output)
-    if not anchor_designs:
-        _check_unused("--anchor-designs", "studies")
-    if not anchors and not anchor_designs:
-        _check_unused("--anchors or --anchor-designs", "offset_sd", "slider_sd")
+    either = "--anchors or --anchor-designs"
+    check_combinations(
+        {
+            **{name: _is_given(name) for name in ("--studies", "--offset-sd", "--slider-sd")},
+            "--anchor-designs": anchor_designs,
+            either: anchors or anchor_designs,
+        },
+        requires={"--studies": "--anchor-designs", "--offset-sd": either, "--slider-sd": either},
+    )
     design = read_tuples(tuples)
     true_scores = read_truth(truth, design)
     plan = read_plan(anchors, design) if anchors else ()

@@ -41,20 +41,30 @@ def source(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def wheel(source, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet")
-    run(*pip, "-w", folder, source, cwd=folder)
-    (path,) = folder.glob("giccs-*.whl")
+def distributions(source, tmp_path_factory):
+    """Return the folder of wheel and sdist, built without the isolated environment of pip."""
+    folder = tmp_path_factory.mktemp("distributions")
+    build = (
+        "import sys, setuptools.build_meta as backend\nfolder = sys.argv[1]\n"
+        "backend.build_wheel(folder)\nbackend.build_sdist(folder)"
+    )
+    run(sys.executable, "-c", build, folder, cwd=source)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(distributions):
+    (path,) = distributions.glob("giccs-*.whl")
     return path
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory):
+def installed(source, tmp_path_factory):
+    """Return the programs of an environment in which pip has built and installed the source."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
-    run(*pip, "-c", ROOT / "constraints.txt", wheel, cwd=folder)
+    run(*pip, "-c", ROOT / "constraints.txt", source, cwd=folder)
     return folder / "bin"
 
 
@@ -80,11 +90,8 @@ def test_the_wheel_holds_every_module_and_the_sample(wheel):
 
 
 @pytest.fixture(scope="module")
-def sdist(source, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sdist")
-    build = "import sys, setuptools.build_meta as backend; backend.build_sdist(sys.argv[1])"
-    run(sys.executable, "-c", build, folder, cwd=source)
-    (path,) = folder.glob("giccs-*.tar.gz")
+def sdist(distributions):
+    (path,) = distributions.glob("giccs-*.tar.gz")
     return path
 
 

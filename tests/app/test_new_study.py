@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from giccs_app.cli import main
 from giccs_app.studies import cli
 from giccs_app.studies.folders import write_new_folder
 from mturk.study.settings_file import read_settings
-from tests.nightly import first_in_ci
+from tests.nightly import first_in_ci, others_nightly
 
 ROOT = Path(__file__).parents[2]
+LANGUAGES = ("en", "de", "es")
+PRESETS = ("relatedness", "sentiment", "plausibility")
 FILES = ["README.md", "dialogues.csv", "hits.toml", "truth.csv"]
 SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
 
@@ -64,7 +67,7 @@ def run_in_shell(study, n_commands):
     assert "warning" not in done.stderr
 
 
-@pytest.mark.parametrize("language", ["en", "de", "es"])
+@pytest.mark.parametrize("language", others_nightly(LANGUAGES, "de"))
 def test_the_steps_from_dialogues_to_a_comparison_run(tmp_path, run_readme, language):
     study = tmp_path / "my study"
     assert init(study, "--language", language).exit_code == 0
@@ -95,8 +98,10 @@ def test_the_steps_of_a_study_of_conditions_run(tmp_path, run_readme, in_shell):
     assert "Ein brauner Hund schläft auf einem Sofa." in page
 
 
-@pytest.mark.parametrize("language", ["en", "de", "es"])
-@pytest.mark.parametrize("preset", ["relatedness", "sentiment", "plausibility"])
+@pytest.mark.parametrize(
+    ("preset", "language"),
+    others_nightly(product(PRESETS, LANGUAGES), *zip(PRESETS, LANGUAGES, strict=True)),
+)
 def test_the_steps_of_a_study_of_plain_items_run(tmp_path, run_readme, preset, language):
     study = tmp_path / "study"
     result = init(study, "--preset", preset, "--language", language)

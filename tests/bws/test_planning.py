@@ -116,6 +116,7 @@ def own_rounds(seed, rounds, annotators):
     return judgments.select(judgments.tuple_of % annotators == judgments.annotator_of)
 
 
+@pytest.mark.nightly
 def test_planned_reliability_of_more_fresh_tuples_comes_true():
     planned = []
     for seed in range(6):

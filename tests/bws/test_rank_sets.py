@@ -120,6 +120,7 @@ def test_ranks_of_a_choice_model_against_a_numerical_sandwich_and_statsmodels():
     assert found == list(zip(1 + above, n - below, strict=True))
 
 
+@pytest.mark.nightly
 def test_bootstrap_tests_have_nearly_the_variances_of_linear_ones():
     """Also of a method without a formula or standard errors of its own (value learning)."""
     judgments = study(TRUTH, 20)

@@ -31,6 +31,7 @@ def test_wrong(): assert is_small(9)
 """
 
 
+@pytest.mark.nightly
 def test_each_mutant_is_tested_with_the_files_that_reach_it(tmp_path, monkeypatch):
     (tmp_path / "small.py").write_text(CODE)
     (tmp_path / "test_small.py").write_text(TESTS)

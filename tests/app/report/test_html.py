@@ -366,7 +366,7 @@ class Ids(HTMLParser):
     ("width", "scheme"),
     [
         (390, "dark"),
-        (1280, "light"),
+        pytest.param(1280, "light", marks=pytest.mark.nightly),
         pytest.param(390, "light", marks=pytest.mark.nightly),
         pytest.param(1280, "dark", marks=pytest.mark.nightly),
     ],
@@ -427,7 +427,7 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: make test fetches it")
 def test_axe_finds_no_barrier(chromium, folder, scheme):
     window = {"width": 390, "height": 900}

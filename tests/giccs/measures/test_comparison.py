@@ -198,6 +198,7 @@ def test_paired_intervals_of_few_dialogues_cover(n_dialogues):
         assert 0.92 <= count / 400 <= 0.98
 
 
+@pytest.mark.nightly
 def test_intervals_hold_no_difference_in_95_of_100_where_there_is_none():
     """Two models that err alike much, each dialogue as a whole by 0.3 and each item by 0.3; 40 of 5."""
     rng = np.random.default_rng(3)

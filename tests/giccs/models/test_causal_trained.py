@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from giccs.benchmark import read_benchmark
 from giccs.models.abilities import Prompt
 from giccs.models.causal import open_causal
@@ -56,6 +58,7 @@ def shuffled(text, order):
     return " ".join(words)
 
 
+@pytest.mark.nightly
 def test_natural_word_order_is_likelier_than_shuffled(tmp_path):
     items = read_benchmark("giccs-sample").items
     turns = dict.fromkeys(turn.text for item in items for turn in item.turns)

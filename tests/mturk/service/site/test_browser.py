@@ -294,7 +294,7 @@ SCRIPTS = {
 }
 
 
-@pytest.mark.parametrize("kind", first_in_ci(EXISTING, 2))
+@pytest.mark.parametrize("kind", first_in_ci(EXISTING))
 def test_forms_that_requesters_have_work_unchanged(live, open_page, kind):
     html = (
         "<!DOCTYPE html><html><head><title>Old</title>"

@@ -16,7 +16,7 @@ from tests.mturk.service.site.test_browser import (
     stored,
     tab_to,
 )
-from tests.nightly import first_in_ci
+from tests.nightly import first_in_ci, nightly
 
 PHONE = {"viewport": {"width": 320, "height": 568}, "has_touch": True, "is_mobile": True}
 PAGE = (
@@ -318,10 +318,10 @@ def test_with_a_keyboard_the_missing_answer_has_the_focus(live, open_page):
     ("locale", "texts"),
     [
         ("en-GB", ["$0.25 ($15.00 per hour)", "about 1\u00a0minute", "Time limit", "30\u00a0minutes"]),
-        (
+        nightly((
             "de-DE",
             ["0,25\u00a0$ (15,00\u00a0$ pro Stunde)", "etwa 1\u00a0Minute", "Zeitlimit", "30\u00a0Minuten"],
-        ),
+        )),
     ],
 )  # fmt: skip
 def test_pay_per_hour_and_duration_are_told_before_and_during_a_task(

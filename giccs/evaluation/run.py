@@ -158,7 +158,7 @@ def supported_jobs(
 
     A named task, or an option of a task, that only some of the models support applies to these, with a note
     about each of the others. Raises InputError for models without a supported task, and for named tasks and
-    options that no model supports.
+    options that no model supports, also those of default tasks that are therefore not evaluated.
     """
     tasks = [task for name in names or DEFAULT_TASKS for task in open_tasks(name, options)]
     supported: list[list[Task]] = [[] for _ in opened]
@@ -179,7 +179,8 @@ def supported_jobs(
     unsuitable = [
         each.model for each, of_model in zip(opened, supported, strict=True) if not of_model
     ]
-    if problems := [*problems, *_unsupported_problems(unsuitable, tasks)]:
+    problems += _unsupported_problems(unsuitable, tasks) or _unused_options(tasks, supported)
+    if problems:
         raise InputError(dict.fromkeys(problems))
     for message in dict.fromkeys(notes):
         note(message)
@@ -220,6 +221,22 @@ def _other_defaults(task: Any) -> dict[str, Any]:
         for name in task_option_names(task.name)
         if name in defaults and name != "history" and getattr(task, name) != defaults[name]
     }
+
+
+def _unused_options(tasks: Sequence[Task], supported: Sequence[Sequence[Task]]) -> list[Problem]:
+    """Return the given options that none of the supported tasks has."""
+    evaluated = {task.name for of_model in supported for task in of_model}
+    used = {name for task in evaluated for name in task_option_names(task)}
+    return [
+        Problem(
+            f"--{option.replace('_', '-')}",
+            None,
+            f"is an option of {task.name}, which no model supports",
+        )
+        for task in tasks
+        for option in _other_defaults(task)
+        if option not in used
+    ]
 
 
 def check_supported(models: Sequence[Model], tasks: Sequence[Task]) -> None:

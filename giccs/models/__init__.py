@@ -250,7 +250,10 @@ def open_model(
         base, steps = split_steps(name)
     base_options = replace(options, prompt=(), dimensions=None, embeddings="float32")
     model = (opener or open_base)(base, base_options)
-    if options.pooling and "pooling" not in model.identity:
+    pooling = str(model.identity.get("pooling", ""))
+    if not pooling.startswith(options.pooling or "") and not (
+        pooling and options.pooling == "model"
+    ):
         raise UnsupportedOptionError(name, "supports no other pooling", "pooling")
     if not steps:
         return configured(model, options)

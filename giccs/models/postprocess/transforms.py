@@ -212,10 +212,12 @@ class GaussianFlow:
 def fit_flow(vectors: NDArray[np.floating], seed: int) -> GaussianFlow:
     """Return a flow trained on (N, D) vectors; deterministic for a given seed and number of threads.
 
+    It does not depend on the order of the vectors.
     Raises ValueError for fewer than two different vectors, or fewer than two dimensions.
     """
     if vectors.shape[1] < 2 or (vectors == vectors[0]).all():
         raise ValueError("a flow requires two dimensions and at least 2 different vectors")
+    vectors = vectors[np.lexsort(vectors.T)]
     mean, scale = vectors.mean(axis=0, dtype=np.float64), vectors.std(axis=0, dtype=np.float64)
     still = scale <= np.finfo(np.float32).eps * scale.max()
     scale = np.where(still, 1.0, scale)

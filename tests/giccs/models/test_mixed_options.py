@@ -197,6 +197,43 @@ def test_tasks_apply_to_the_models_that_support_them(plain_encoder, tiny_gpt):
     assert [problem.file for problem in caught.value.problems] == [f"causal:{tiny_gpt}"]
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("permutations", 3), ("chat_template", True), ("choose_by", "generation"), ("max_tokens", 5)],
+)
+def test_an_option_of_a_default_task_that_no_model_supports_is_refused(option, value):
+    models = open_each_prompt(["baseline:chance", "baseline:char-ngram"])
+    with pytest.raises(InputError) as caught:
+        supported_jobs(models, [], TaskOptions(**{option: value}))
+    flag = f"--{option.replace('_', '-')}"
+    assert (
+        str(caught.value) == f"{flag}: is an option of multiple-choice-sts, which no model supports"
+    )
+
+
+def test_an_option_of_a_default_task_is_used_if_one_model_supports_it(tiny_gpt):
+    models = open_each_prompt(["baseline:chance", f"causal:{tiny_gpt}"])
+    (_, of_baseline), (_, of_causal) = supported_jobs(models, [], TaskOptions(permutations=3))
+    assert [task.name for task in of_baseline] == ["pairwise-sts"]
+    assert [task.permutations for task in of_causal] == [3]
+    with pytest.raises(
+        InputError, match="--similarity: is an option of pairwise-sts, which no model"
+    ):
+        supported_jobs(models[1:], [], TaskOptions(similarity="l2"))
+
+
+def test_word_vectors_have_one_pooling(tmp_path):
+    path = tmp_path / "vectors.txt"
+    path.write_text("yes 1 0\nno 0 1\n")
+    for pooling in ("mean", "model"):
+        assert (
+            open_model(f"static:{path}", ModelOptions(pooling=pooling)).identity["pooling"]
+            == "mean"
+        )
+    with pytest.raises(InputError, match="supports no other pooling; omit --pooling"):
+        open_model(f"static:{path}+abtt", ModelOptions(pooling="cls"))
+
+
 def test_objects_and_names_share_options(plain_encoder):
     """Loading was done by the caller: the option is for the other model, and Python warns."""
     data = read_benchmark("giccs-sample").first(5)

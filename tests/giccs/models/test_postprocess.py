@@ -184,14 +184,14 @@ def test_a_flow_can_be_turned_back(flow):
     assert flow.inverse(flow(strangers)) == pytest.approx(strangers, abs=1e-6)
 
 
-def test_a_flow_is_the_same_for_a_seed(flow):
+def test_a_flow_is_the_same_for_a_seed_in_any_order(flow):
     import torch
 
     from giccs.models.postprocess.transforms import fit_flow
 
     state = torch.get_rng_state()
-    again, other = fit_flow(curved(), seed=1), fit_flow(curved(), seed=2)
-    assert np.array_equal(flow(curved()), again(curved()))
+    again, other = fit_flow(curved()[::-1], seed=1), fit_flow(curved(), seed=2)
+    assert flow(curved()) == pytest.approx(again(curved()), abs=1e-12)
     assert not np.array_equal(flow(curved()), other(curved()))
     assert torch.equal(torch.get_rng_state(), state)
 

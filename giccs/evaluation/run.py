@@ -239,12 +239,6 @@ def _unused_options(tasks: Sequence[Task], supported: Sequence[Sequence[Task]]) 
     ]
 
 
-def check_supported(models: Sequence[Model], tasks: Sequence[Task]) -> None:
-    """Raise InputError for every model that does not support one of the tasks."""
-    if problems := _unsupported_problems(models, tasks):
-        raise InputError(problems)
-
-
 def _unsupported_problems(models: Sequence[Model], tasks: Sequence[Task]) -> list[Problem]:
     """Return the unsupported combinations, one problem per model and task."""
     problems = {

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 
 from bws.base.options import MAX_COUNT, check_options, option
 from bws.base.problems import InputError, Problem
@@ -51,6 +52,7 @@ __all__ = [
     "UnsupportedOptionError",
     "check_server_options",
     "configured",
+    "has_revisions",
     "kinds",
     "open_base",
     "open_model",
@@ -304,6 +306,8 @@ def open_base(name: str, options: ModelOptions) -> Model:
     """Return the model of a name without steps, whose prompt is its default, and whose vectors are
     complete."""
     kind, colon, location = name.partition(":")
+    if options.revision and not has_revisions(name):
+        raise UnsupportedOptionError(name, "is no hub id", "revision")
     if not colon or kind not in kinds():
         path = located(name, options.revision, offline=options.offline)
         with reported_damage(name):
@@ -318,6 +322,16 @@ def open_base(name: str, options: ModelOptions) -> Model:
         )
     with reported_damage(name) if kind_entry.has_weights else nullcontext():
         return _open(kind_entry.opener, name, location, options)
+
+
+def has_revisions(name: str) -> bool:
+    """Return whether a name is a hub id, or of a kind of another package, which may have revisions."""
+    kind, colon, location = name.partition(":")
+    if not colon or kind not in kinds():
+        kind, location = "", name
+    if kind in KINDS and (kind == "package" or not KINDS[kind].has_weights):
+        return False
+    return kind in kinds().keys() - KINDS or not Path(location).expanduser().exists()
 
 
 def _open(opener: str, name: str, location: str, options: ModelOptions) -> Model:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bws.base.problems import InputError, Problem
+from giccs.models import UnsupportedOptionError, has_revisions
 from giccs.models.checkpoint import WEIGHTS, adapter_settings, first_line, located, read_json
 from giccs.models.loading import uninterrupted
 from giccs.models.trained import described, trained_settings
@@ -115,6 +116,8 @@ def base_folder(name: str, revision: str | None = None) -> Path:
 
 
 def _folder(name: str, revision: str | None) -> Path:
+    if revision and not has_revisions(name):
+        raise UnsupportedOptionError(name, "is no hub id", "revision")
     if name.startswith("package:"):
         from giccs.models.packaged import PACKAGES
 

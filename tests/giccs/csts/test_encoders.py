@@ -288,6 +288,12 @@ def test_folders_that_are_no_encoder_are_refused(tmp_path, tiny_gpt):
         load_tokens("gpt", base_folder(str(tiny_gpt)), 128)
 
 
+def test_folders_and_packages_have_no_revisions(tiny):
+    for name in (str(tiny), f"encoder:{tiny}", "package:minilm"):
+        with pytest.raises(InputError, match="is no hub id; omit --revision"):
+            base_folder(name, "v1")
+
+
 def test_every_pooler_and_shape_is_tested():
     assert {encoding for encoding, _ in SHAPES} == set(scorers.PARTS)
     assert set(POOLERS) == set(itertools.product(("cls", "mean"), (False, True)))

@@ -222,6 +222,17 @@ def test_an_option_of_a_default_task_is_used_if_one_model_supports_it(tiny_gpt):
         supported_jobs(models[1:], [], TaskOptions(similarity="l2"))
 
 
+def test_only_hub_ids_have_revisions(plain_encoder, tmp_path):
+    (tmp_path / "vectors.txt").write_text("yes 1 0\nno 0 1\n")
+    for name in (
+        "baseline:chance", "package:minilm", "package:use-multilingual", "chat:m",
+        f"static:{tmp_path}/vectors.txt", "python:mixed_models:overlap",
+        str(plain_encoder), f"encoder:{plain_encoder}", f"encoder:{plain_encoder}+whitening",
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="is no hub id; omit --revision"):
+            open_model(name, ModelOptions(revision="v1", base_url=SERVER))
+
+
 def test_word_vectors_have_one_pooling(tmp_path):
     path = tmp_path / "vectors.txt"
     path.write_text("yes 1 0\nno 0 1\n")

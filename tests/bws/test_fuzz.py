@@ -174,7 +174,7 @@ def each_file_and_each_call():
             yield pytest.param(command, arguments, data, marks=marks, id=name)
 
 
-@pytest.mark.parametrize(("command", "arguments", "data"), each_file_and_each_call())
+@pytest.mark.parametrize(("command", "arguments", "data"), list(each_file_and_each_call()))
 def test_huge_headers_and_ids(folder, command, arguments, data):
     (folder / arguments[0]).write_bytes(data)
     # a long column that nobody asks for is no fault

@@ -228,8 +228,12 @@ def test_open_filter_leaf_and_follow_the_link(open_page, capsys):
 
 def test_evidence_of_the_verdict_opens_its_section_or_dialogue(open_page):
     page = open_page()
+    page.get_by_role("heading", name=FIRST_VIEW).wait_for()
+    at_rest(page)
+    overview = page.url
     for name in ("scores", "annotators"):
         page.locator(f".st-key-overview-evidence-{name} button").click()
+        page.wait_for_url(lambda url: url != overview)
         section = page.locator(f".st-key-section-{name}")
         section.wait_for(state="attached")
         at_rest(page)
@@ -239,6 +243,8 @@ def test_evidence_of_the_verdict_opens_its_section_or_dialogue(open_page):
             arg=section.element_handle(),
         )
         page.go_back()
+        page.wait_for_url(overview)
+        at_rest(page)  # going back while a page is being drawn may be overtaken by its link
     page.locator(".st-key-overview-evidence-items button").click()
     page.wait_for_url("**page=dialogues&dialogue=*")
 
@@ -321,6 +327,7 @@ def test_a_point_and_a_row_open_dialogues_and_back_closes_them(open_page):
     at_rest(page)
     page.go_back()
     page.get_by_text(re.compile(f"^▶ {item}:")).wait_for()
+    at_rest(page)
     page.go_back()
     selected.wait_for(state="detached")
     at_rest(page)

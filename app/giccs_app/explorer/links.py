@@ -25,6 +25,8 @@ Read = Callable[[Texts], T]
 Write = Callable[[T], Texts]
 
 PARAMETERS, CHANGED, IGNORED = "link: parameters", "link: changed", "link: ignored"
+SHOWN = "link: shown"
+"""Key of a widget -> stored parameters when it appeared."""
 SECTION = "link: section"
 MAX_TEXT_LENGTH = 200
 """Maximum length of a text parameter."""
@@ -241,14 +243,19 @@ class _LinkedWidget(Generic[T]):
             except ValueError:
                 if not quiet:
                     ignore(self.key, texts[-1])
+        if self.key not in st.session_state:
+            st.session_state.setdefault(SHOWN, {})[self.key] = _parameters()
         if self.key not in st.session_state or st.session_state[self.key] != value:
             st.session_state[self.key] = value
 
     def _store_choice(self) -> None:
         """Store a changed value; called by Streamlit before the run.
 
-        A browser may send an outdated value, for example the label of an option in the previous language.
+        A browser may send an outdated value, for example the label of an option in the previous language. If
+        it navigates before it has received the value of a new widget, it sends the lowest one.
         """
+        if navigated() and st.session_state.get(SHOWN, {}).get(self.key) == _parameters():
+            return
         new = st.session_state[self.key]
         with suppress(ValueError):
             self.read(self.write(new))

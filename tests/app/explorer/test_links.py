@@ -160,6 +160,16 @@ def test_an_address_that_is_older_than_a_choice_does_not_undo_it(opened):
     assert app.query_params == {"one": "c", "words": "Zug"}
 
 
+def test_lowest_values_that_a_browser_sends_when_it_goes_back_are_no_choice(opened):
+    """It has not received the values of these widgets before the user went back."""
+    app = opened(page="annotation")
+    app.query_params = {}
+    app.number_input(key="n").set_value(1)
+    app.slider(key="range").set_value((0.0, 0.5)).run()
+    assert app.query_params == {}
+    assert found(app) == DEFAULTS
+
+
 def test_a_button_goes_to_another_view(opened):
     app = opened(n="2", words="Zug")
     app.button[0].click().run()

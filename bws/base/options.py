@@ -312,6 +312,15 @@ def check_options(instance: Any) -> None:
         raise ValueError("; ".join(filter(None, problems)))
 
 
+def flag_of(name: str) -> str:
+    """Return the flag of an option that declares none.
+
+    >>> flag_of("batch_size")
+    '--batch-size'
+    """
+    return f"--{name.replace('_', '-')}"
+
+
 def click_option(owner: type, name: str, *names: str, **settings: Any) -> Callable[[Any], Any]:
     """Return the click option of a declared one; names and settings override the declaration.
 
@@ -319,7 +328,7 @@ def click_option(owner: type, name: str, *names: str, **settings: Any) -> Callab
     """
     declared, (types, _) = declarations(owner)[name], _types(owner, name)
     default = next(field.default for field in fields(owner) if field.name == name)
-    flag = declared.flag or f"--{name.replace('_', '-')}"
+    flag = declared.flag or flag_of(name)
     parameters: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar}
     if ... in types:
         parameters |= {"multiple": True, "type": declared.click_type(types[0])}

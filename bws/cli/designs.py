@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from bws.base.commands import Console, check_combinations, command
-from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Number
+from bws.base.options import INPUT, MAX_COUNT, OUTPUT, Number, flag_of
 from bws.base.problems import Problem
 from bws.base.tables import TableStyle, rendered
 from bws.base.terminal import echo
@@ -204,9 +204,7 @@ def _make_design(listed: Items, options: dict[str, Any]) -> Tuples:
             name for name in ("keep_together", "compat", "allow_repeats") if options.pop(name, None)
         ]
         if unfit:
-            raise click.UsageError(
-                f"--fresh cannot be combined with --{unfit[0].replace('_', '-')}"
-            )
+            raise click.UsageError(f"--fresh cannot be combined with {flag_of(unfit[0])}")
     for rule in options.keys() & {"keep_apart", "keep_together"}:
         options[rule] = read_item_sets(options[rule])
     if rounds is not None:

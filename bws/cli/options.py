@@ -22,6 +22,7 @@ from bws.base.options import (
     Number,
     RegisteredName,
     RenamedOption,
+    flag_of,
 )
 from bws.base.problems import InputError, Problem, suggestion
 from bws.base.tables import FORMATS, ResultTable, TableStyle, rendered
@@ -434,7 +435,7 @@ def check_requires_judgments(judgments: str | None, **options: object) -> None:
     """Raise UsageError if an option about judgments is given without them."""
     for name, value in options.items():
         if value and judgments is None:
-            raise click.UsageError(f"--{name.replace('_', '-')} requires --judgments")
+            raise click.UsageError(f"{flag_of(name)} requires --judgments")
 
 
 def variants_document(judgments: Judgments) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, cast
 
 from bws.base.frames import is_path
+from bws.base.options import flag_of
 from bws.base.problems import InputError, Problem
 from giccs.evaluation.engines.local import EvaluationJob, run_locally
 from giccs.evaluation.recipe import Recipe, split_options
@@ -169,11 +170,12 @@ def supported_jobs(
         for each, of_model in zip(opened, supported, strict=True):
             variant, omitted = _supported_variant(task, each.model, tasks)
             of_model += [variant] if variant else []
-            if omitted and (names or not omitted.startswith("--task")):
+            if variant is not task and (omitted or names):
                 reason = task.refuses(each.model)
                 refusals.append(Problem(each.model.name, None, reason))
+                without = omitted or f"--task {task.name}"
                 notes.append(
-                    f"{each.model.name}: {reason.partition(';')[0]}; evaluated without {omitted}"
+                    f"{each.model.name}: {reason.partition(';')[0]}; evaluated without {without}"
                 )
         problems += refusals if len(refusals) == len(opened) else []
     unsuitable = [
@@ -190,7 +192,8 @@ def supported_jobs(
 def _supported_variant(task: Task, model: Model, tasks: Sequence[Task]) -> tuple[Task | None, str]:
     """Return the task without the fewest options that the model refuses, if any, and what is omitted.
 
-    There is none if the model supports another one of the tasks with other values of these options.
+    There is none if the model supports another one of the tasks with other values of these options, or if it
+    refuses the task as a whole, of which nothing is omitted.
     """
     reason = task.refuses(model)
     if not reason:
@@ -207,10 +210,10 @@ def _supported_variant(task: Task, model: Model, tasks: Sequence[Task]) -> tuple
                 replace(cast(Any, other), **values) == task and not other.refuses(model)
                 for other in others
             ):
-                flags = (f"--{name.replace('_', '-')} {value}" for name, value in values.items())
+                flags = (f"{flag_of(name)} {value}" for name, value in values.items())
                 return None, " and ".join(flags)
             return variant, UnsupportedOptionError(model.name, reason, *omitted).flags
-    return None, f"--task {task.name}"
+    return None, ""
 
 
 def _other_defaults(task: Any) -> dict[str, Any]:
@@ -228,11 +231,7 @@ def _unused_options(tasks: Sequence[Task], supported: Sequence[Sequence[Task]]) 
     evaluated = {task.name for of_model in supported for task in of_model}
     used = {name for task in evaluated for name in task_option_names(task)}
     return [
-        Problem(
-            f"--{option.replace('_', '-')}",
-            None,
-            f"is an option of {task.name}, which no model supports",
-        )
+        Problem(flag_of(option), None, f"is an option of {task.name}, which no model supports")
         for task in tasks
         for option in _other_defaults(task)
         if option not in used

@@ -26,7 +26,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from bws.base.options import MAX_COUNT, check_options, option
+from bws.base.options import MAX_COUNT, check_options, flag_of, option
 from bws.base.problems import InputError, Problem
 from giccs.models.abilities import (
     Model,
@@ -219,8 +219,7 @@ or embeddings:NAME
     if used and not any(map(_is_served, models)):
         *others, last = (f"{kind}:NAME" for kind in SERVED_KINDS)
         message = f"no model is on a server; expected {', '.join(others)} or {last}"
-        flags = (f"--{name.replace('_', '-')}" for name in used)
-        raise InputError(Problem(flag, None, message) for flag in flags)
+        raise InputError(Problem(flag_of(name), None, message) for name in used)
 
 
 def _is_served(model: Model) -> bool:
@@ -252,10 +251,7 @@ def open_model(
         base, steps = split_steps(name)
     base_options = replace(options, prompt=(), dimensions=None, embeddings="float32")
     model = (opener or open_base)(base, base_options)
-    pooling = str(model.identity.get("pooling", ""))
-    if not pooling.startswith(options.pooling or "") and not (
-        pooling and options.pooling == "model"
-    ):
+    if options.pooling and "pooling" not in model.identity:
         raise UnsupportedOptionError(name, "supports no other pooling", "pooling")
     if not steps:
         return configured(model, options)
@@ -328,10 +324,12 @@ def has_revisions(name: str) -> bool:
     """Return whether a name is a hub id, or of a kind of another package, which may have revisions."""
     kind, colon, location = name.partition(":")
     if not colon or kind not in kinds():
-        kind, location = "", name
-    if kind in KINDS and (kind == "package" or not KINDS[kind].has_weights):
+        location = name
+    elif kind not in KINDS:
+        return True
+    elif kind == "package" or not KINDS[kind].has_weights:
         return False
-    return kind in kinds().keys() - KINDS or not Path(location).expanduser().exists()
+    return not Path(location).expanduser().exists()
 
 
 def _open(opener: str, name: str, location: str, options: ModelOptions) -> Model:

@@ -16,6 +16,7 @@ from functools import wraps
 from json import JSONDecodeError
 from typing import Any
 
+from bws.base.options import flag_of
 from bws.base.problems import InputError, Problem
 from giccs.models.checkpoint import first_line
 
@@ -61,7 +62,7 @@ class UnsupportedOptionError(InputError):
     @property
     def flags(self) -> str:
         """Their names on the command line."""
-        return " and ".join(f"--{option.replace('_', '-')}" for option in self.options)
+        return " and ".join(map(flag_of, self.options))
 
 
 class ModelFaultError(ValueError):

@@ -243,9 +243,10 @@ class _LinkedWidget(Generic[T]):
             except ValueError:
                 if not quiet:
                     ignore(self.key, texts[-1])
-        if self.key not in st.session_state:
+        is_new = self.key not in st.session_state
+        if is_new:
             st.session_state.setdefault(SHOWN, {})[self.key] = _parameters()
-        if self.key not in st.session_state or st.session_state[self.key] != value:
+        if is_new or st.session_state[self.key] != value:
             st.session_state[self.key] = value
 
     def _store_choice(self) -> None:

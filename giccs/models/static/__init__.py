@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from bws.base.problems import InputError, Problem
 from giccs.models.abilities import PairModel, VectorModel
 from giccs.models.encoding import cosines, encoded
+from giccs.models.model_errors import UnsupportedOptionError
 from giccs.models.static.cache import Table, content_digest, open_table
 from giccs.models.vocabulary import count_tokens
 from giccs.progress import Progress
@@ -200,10 +201,13 @@ def _means(matrix: NDArray[np.float32], rows: Sequence[Sequence[int]]) -> NDArra
 def open_static(name: str, location: str | Path, options: ModelOptions) -> StaticModel:
     """Return the word vectors in a file or folder, which are read on first use.
 
-    No option affects word vectors. Raises InputError if the file or folder does not exist.
+    No option affects word vectors. Raises InputError if the file or folder does not exist, and for another
+    pooling than the mean.
     """
     path = Path(location).expanduser()
     if not str(location) or not path.exists():
         message = "no such file; expected static:FILE (GloVe, word2vec or fastText vectors)"
         raise InputError(Problem(str(location) or name, None, message))
+    if options.pooling not in (None, "mean", "model"):
+        raise UnsupportedOptionError(name, "supports no other pooling", "pooling")
     return StaticModel(name, path)

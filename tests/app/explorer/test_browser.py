@@ -244,7 +244,7 @@ def test_evidence_of_the_verdict_opens_its_section_or_dialogue(open_page):
         )
         page.go_back()
         page.wait_for_url(overview)
-        at_rest(page)  # going back while a page is being drawn may be overtaken by its link
+        at_rest(page)
     page.locator(".st-key-overview-evidence-items button").click()
     page.wait_for_url("**page=dialogues&dialogue=*")
 
